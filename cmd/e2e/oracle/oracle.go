@@ -1,0 +1,207 @@
+// Package oracle asks a real Kafka and a Varve the same, in the same order, and
+// compares the answers field by field. What Kafka answers is the truth; a
+// difference that we want stands in allowed.go with its reason, and in
+// docs/compatibility.md, which a run writes.
+//
+// A Case is a story of requests. Its steps are built for each side apart, because
+// ids that a broker draws (topics, members, producers) differ: a side learns them
+// from its answers under a name that both share, and comparison sees the names.
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A Case is one story.
+type Case struct {
+	Name string
+	Tell func(x *Exchange)
+}
+
+// An Exchange is one telling of a case to both sides.
+type Exchange struct {
+	Kafka, Varve *Side
+	Versions     map[int16]Range // what both serve, by API key
+
+	name        string
+	asked       int
+	differences []Difference
+	failures    []error
+}
+
+// A Range is the versions of one API, both ends included.
+type Range struct{ Min, Max int16 }
+
+// A Report is what came of a run.
+type Report struct {
+	Asked       map[string]int // requests compared, by API and version
+	Differences []Difference   // those that no rule allows
+	Allowed     map[string]int // uses of each rule, by its reason
+	Failures    []error        // steps that could not be carried out
+}
+
+// Run tells every case to both sides and reports.
+func Run(kafkaAddr, varveAddr string, cases []Case) (*Report, error) {
+	r := &Report{Asked: map[string]int{}, Allowed: map[string]int{}}
+	versions, err := commonVersions(kafkaAddr, varveAddr)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		x := &Exchange{Kafka: NewSide("kafka", kafkaAddr), Varve: NewSide("varve", varveAddr), Versions: versions, name: c.Name}
+		c.Tell(x)
+		x.Kafka.Close()
+		x.Varve.Close()
+		r.add(x)
+	}
+	return r, nil
+}
+
+func (r *Report) add(x *Exchange) {
+	r.Failures = append(r.Failures, x.failures...)
+	for _, d := range x.differences {
+		if rule := allowedBy(d); rule != nil {
+			r.Allowed[rule.Reason]++
+			continue
+		}
+		r.Differences = append(r.Differences, d)
+	}
+	r.Asked[x.name] += x.asked
+}
+
+// Ask sends what build makes to each side and compares the answers. It returns both
+// answers, nil where a side closed the connection.
+func (x *Exchange) Ask(step string, build func(s *Side) kmsg.Request) (kafka, varve kmsg.Response) {
+	x.asked++
+	kreq, vreq := build(x.Kafka), build(x.Varve)
+	d := Difference{Case: x.name, Step: step, API: kmsg.NameForKey(kreq.Key()), Version: kreq.GetVersion()}
+	kafka, kerr := x.Kafka.Call(kreq)
+	varve, verr := x.Varve.Call(vreq)
+	x.settle(d, outcome(kafka, kerr), outcome(varve, verr), kerr, verr)
+	if kerr == nil && verr == nil {
+		x.record(d, compare(x.Kafka.flatten(kafka, neutral), x.Varve.flatten(varve, neutral)))
+	}
+	return kafka, varve
+}
+
+// Learn asks, and lets each side learn from its own answer before the comparison.
+func (x *Exchange) Learn(step string, build func(s *Side) kmsg.Request, learn func(s *Side, resp kmsg.Response)) {
+	x.asked++
+	kreq, vreq := build(x.Kafka), build(x.Varve)
+	d := Difference{Case: x.name, Step: step, API: kmsg.NameForKey(kreq.Key()), Version: kreq.GetVersion()}
+	kafka, kerr := x.Kafka.Call(kreq)
+	varve, verr := x.Varve.Call(vreq)
+	x.settle(d, outcome(kafka, kerr), outcome(varve, verr), kerr, verr)
+	if kerr != nil || verr != nil {
+		return
+	}
+	learn(x.Kafka, kafka)
+	learn(x.Varve, varve)
+	x.record(d, compare(x.Kafka.flatten(kafka, neutral), x.Varve.flatten(varve, neutral)))
+}
+
+// Frame sends raw bytes to each side and compares whether and what they answer.
+func (x *Exchange) Frame(step string, frame []byte) {
+	x.asked++
+	k, kerr := x.Kafka.Frame(frame)
+	v, verr := x.Varve.Frame(frame)
+	d := Difference{Case: x.name, Step: step, API: "frame", Version: -1}
+	x.settle(d, outcomeOf(kerr), outcomeOf(verr), kerr, verr)
+	if kerr == nil && verr == nil && fmt.Sprintf("%x", k) != fmt.Sprintf("%x", v) {
+		x.record(d, []Difference{{Path: "bytes", Kafka: fmt.Sprintf("%x", k), Varve: fmt.Sprintf("%x", v)}})
+	}
+}
+
+// Eventually repeats a question to each side until good says yes: what follows may
+// rest on it. Nothing is compared.
+func (x *Exchange) Eventually(step string, build func(s *Side) kmsg.Request, good func(resp kmsg.Response) bool) {
+	for _, s := range []*Side{x.Kafka, x.Varve} {
+		deadline := time.Now().Add(patience)
+		for {
+			resp, err := s.Call(build(s))
+			if err == nil && good(resp) {
+				break
+			}
+			if time.Now().After(deadline) {
+				x.failures = append(x.failures, fmt.Errorf("%s, %s: %s did not come to it: %v", x.name, step, s.Name, err))
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// Each tells a part of the story once for every version that both serve.
+func (x *Exchange) Each(key int16, tell func(version int16)) {
+	r, ok := x.Versions[key]
+	if !ok {
+		x.failures = append(x.failures, fmt.Errorf("%s: %s is not served by both", x.name, kmsg.NameForKey(key)))
+		return
+	}
+	for v := r.Min; v <= r.Max; v++ {
+		tell(v)
+	}
+}
+
+// settle records who closed the connection, and what stopped the step.
+func (x *Exchange) settle(d Difference, kafka, varve string, kerr, verr error) {
+	if kafka != varve {
+		x.record(d, []Difference{{Path: "outcome", Kafka: kafka, Varve: varve}})
+	}
+	for _, err := range []error{kerr, verr} {
+		if err != nil && !errors.Is(err, errClosed) {
+			x.failures = append(x.failures, fmt.Errorf("%s, %s: %w", d.Case, d.Step, err))
+		}
+	}
+}
+
+func (x *Exchange) record(at Difference, ds []Difference) {
+	for _, d := range ds {
+		d.Case, d.Step, d.API, d.Version = at.Case, at.Step, at.API, at.Version
+		x.differences = append(x.differences, d)
+	}
+}
+
+func outcome(_ kmsg.Response, err error) string { return outcomeOf(err) }
+
+func outcomeOf(err error) string {
+	switch {
+	case err == nil:
+		return "answer"
+	case errors.Is(err, errClosed):
+		return "connection closed"
+	default:
+		return err.Error()
+	}
+}
+
+// commonVersions asks both what they serve and returns what both do.
+func commonVersions(addrs ...string) (map[int16]Range, error) {
+	common := map[int16]Range{}
+	for i, addr := range addrs {
+		s := NewSide(addr, addr)
+		req := kmsg.NewPtrApiVersionsRequest()
+		req.SetVersion(0)
+		resp, err := s.Call(req)
+		s.Close()
+		if err != nil {
+			return nil, err
+		}
+		served := map[int16]Range{}
+		for _, k := range resp.(*kmsg.ApiVersionsResponse).ApiKeys {
+			r := Range{k.MinVersion, k.MaxVersion}
+			if before, ok := common[k.ApiKey]; ok {
+				r = Range{max(r.Min, before.Min), min(r.Max, before.Max)}
+			} else if i > 0 {
+				continue
+			}
+			served[k.ApiKey] = r
+		}
+		common = served
+	}
+	return common, nil
+}
