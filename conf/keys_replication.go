@@ -1,0 +1,31 @@
+package conf
+
+// replicationKeys are about followers, and about limits.
+var replicationKeys = []Key{
+	{Name: "alter.log.dirs.replication.quota.window.num", Type: Int, Default: "11", Check: atLeast(1), Unit: "samples", Status: NoEffect, Why: noQuota, Doc: "Samples of the quota between folders."},
+	{Name: "alter.log.dirs.replication.quota.window.size.seconds", Type: Int, Default: "1", Check: atLeast(1), Unit: Seconds, Status: NoEffect, Why: noQuota, Doc: "Time that a sample of the quota between folders covers."},
+	{Name: "broker.heartbeat.interval.ms", Type: Int, Default: "2000", Unit: Milliseconds, Status: NoEffect, Why: noKRaft, Doc: "Time between two heartbeats to the controller."},
+	{Name: "broker.session.timeout.ms", Type: Int, Default: "9000", Unit: Milliseconds, Status: NoEffect, Why: noKRaft, Doc: "Time without a heartbeat after which a broker is dead."},
+	{Name: "client.quota.callback.class", Type: Class, Null: true, Status: Refused, Why: noJavaClass, Doc: "Class that decides on quotas."},
+	{Name: "controller.quota.window.num", Type: Int, Default: "11", Check: atLeast(1), Unit: "samples", Status: NoEffect, Why: noQuota, Doc: "Samples of the controller's mutation quota."},
+	{Name: "controller.quota.window.size.seconds", Type: Int, Default: "1", Check: atLeast(1), Unit: Seconds, Status: NoEffect, Why: noQuota, Doc: "Time that a sample of the controller's mutation quota covers."},
+	{Name: "controller.socket.timeout.ms", Type: Int, Default: "30000", Unit: Milliseconds, Status: NoEffect, Why: noKRaft, Doc: "Time that a request to the controller may take."},
+	{Name: "follower.fetch.last.tiered.offset.enable", Type: Bool, Default: "false", Update: ClusterWide, Status: NoEffect, Why: noReplication, Doc: "An empty follower begins at the end of the tier."},
+	{Name: "initial.broker.registration.timeout.ms", Type: Int, Default: "60000", Unit: Milliseconds, Status: NoEffect, Why: noKRaft, Doc: "Time that the first registration may take."},
+	{Name: "num.replica.alter.log.dirs.threads", Type: Int, Null: true, Unit: "threads", Status: NoEffect, Why: noReplication, Doc: "Threads that move replicas between folders."},
+	{Name: "num.replica.fetchers", Type: Int, Default: "1", Check: atLeast(1), Unit: "connections", Update: ClusterWide, Doc: "Connections that a follower opens to one leader."},
+	{Name: "quota.window.num", Type: Int, Default: "11", Check: atLeast(1), Unit: "samples", Status: NoEffect, Why: noQuota, Doc: "Samples of a client quota."},
+	{Name: "quota.window.size.seconds", Type: Int, Default: "1", Check: atLeast(1), Unit: Seconds, Status: NoEffect, Why: noQuota, Doc: "Time that a sample of a client quota covers."},
+	{Name: "replica.fetch.backoff.ms", Type: Int, Default: "1000", Check: atLeast(0), Unit: Milliseconds, Doc: "Time that a follower leaves a partition alone after an error."},
+	{Name: "replica.fetch.max.bytes", Type: Int, Default: "1048576", Check: atLeast(0), Unit: Bytes, Doc: "Bytes that a follower asks for per partition."},
+	{Name: "replica.fetch.min.bytes", Type: Int, Default: "1", Unit: Bytes, Doc: "Bytes for which a follower's fetch waits."},
+	{Name: "replica.fetch.response.max.bytes", Type: Int, Default: "10485760", Check: atLeast(0), Unit: Bytes, Doc: "Bytes that a follower asks for per fetch."},
+	{Name: "replica.fetch.wait.max.ms", Type: Int, Default: "500", Unit: Milliseconds, Doc: "Time that a follower's fetch waits for data."},
+	{Name: "replica.high.watermark.checkpoint.interval.ms", Type: Long, Default: "5000", Unit: Milliseconds, Doc: "Time between two writes of replication-offset-checkpoint."},
+	{Name: "replica.lag.time.max.ms", Type: Long, Default: "30000", Unit: Milliseconds, Doc: "Time after which a follower that has not caught up leaves the in-sync replicas."},
+	{Name: "replica.selector.class", Type: String, Null: true, Status: NoEffect, Why: noReplication, Doc: "Class that sends a consumer to the nearest replica."},
+	{Name: "replica.socket.receive.buffer.bytes", Type: Int, Default: "65536", Unit: Bytes, Doc: "Receive buffer of a follower's connection."},
+	{Name: "replica.socket.timeout.ms", Type: Int, Default: "30000", Unit: Milliseconds, Doc: "Time that a follower's fetch may take."},
+	{Name: "replication.quota.window.num", Type: Int, Default: "11", Check: atLeast(1), Unit: "samples", Status: NoEffect, Why: noQuota, Doc: "Samples of the replication quota."},
+	{Name: "replication.quota.window.size.seconds", Type: Int, Default: "1", Check: atLeast(1), Unit: Seconds, Status: NoEffect, Why: noQuota, Doc: "Time that a sample of the replication quota covers."},
+}
