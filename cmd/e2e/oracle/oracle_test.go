@@ -1,0 +1,37 @@
+package oracle
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"varve/cmd/e2e/servers"
+)
+
+// TestVarveAnswersAsKafkaDoes tells every story to a real Kafka and to Varve. With
+// VARVE_WRITE_DOCS=1 it writes docs/compatibility.md.
+func TestVarveAnswersAsKafkaDoes(t *testing.T) {
+	kafka := servers.KafkaFor(t, servers.KafkaOptions{Properties: map[string]string{"auto.create.topics.enable": "false"}})
+	varve := servers.VarveFor(t, servers.VarveOptions{Properties: map[string]string{
+		"node.id": "1", "auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "4"}})
+	report, err := Run(kafka.Addr, varve.Addr, Cases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range report.Failures {
+		t.Error(err)
+	}
+	for _, d := range report.Differences {
+		t.Error(d)
+	}
+	if os.Getenv("VARVE_WRITE_DOCS") != "" {
+		f, err := os.Create(filepath.Join("..", "..", "..", "docs", "compatibility.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := report.WriteCompatibility(f, servers.KafkaVersion); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
