@@ -88,8 +88,11 @@ func (c *Compressor) foldLZ4(dst, src []byte) []byte {
 }
 
 // lz4Level maps Java's scale to the library's: 1-9 are its high compressors, from
-// 10 on there is no stronger one. Java's default, 9, is its fast compressor here as there.
+// 10 on there is no stronger one. 9 is Java's default, for which it takes its fast compressor.
 func lz4Level(level int) lz4.CompressionLevel {
+	if level == 9 {
+		return lz4.Fast
+	}
 	levels := [...]lz4.CompressionLevel{lz4.Fast, lz4.Level1, lz4.Level2, lz4.Level3, lz4.Level4,
 		lz4.Level5, lz4.Level6, lz4.Level7, lz4.Level8, lz4.Level9}
 	return levels[min(max(level, 0), len(levels)-1)]
