@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Config is the effective configuration of a process. It does not change;
@@ -16,6 +17,8 @@ type Config struct {
 	sources  []Source
 	settings map[string][]Setting // of a key, the one that counts first
 	values   map[string]any       // of a key that is set, parsed
+
+	topicDefaults func() TopicConfig
 }
 
 // Load joins sources, later ones of the same layer on top. On an error, which
@@ -33,6 +36,7 @@ func Load(sources ...Source) (*Config, error) {
 		slices.SortStableFunc(all, func(a, b Setting) int { return cmp.Compare(b.Origin.Layer, a.Origin.Layer) })
 		faults = append(faults, c.take(all[0])...)
 	}
+	c.topicDefaults = sync.OnceValue(c.brokerTopic)
 	faults = append(faults, c.joint()...)
 	return c, c.sort(faults)
 }
