@@ -2,7 +2,8 @@
 // each a batch of metadata records, written by one controller at a time and read
 // by every broker and controller.
 //
-//	edit n: header{n, edit id, controller epoch, CRC32C, hash of the header of n-1} payload
+//	edit n: header{n, edit id, controller epoch, length, CRC32C, hash of the header of n-1} payload
+//	payload: codec byte, then metadata records, zstd above 4 KiB (Pack, Unpack)
 //
 // filejournal/ keeps it in a folder, zkjournal/ in ZooKeeper; journaltest holds
 // the suite that both pass. The rules are protocols.md A1–A4, A11, A12, H1.
@@ -28,7 +29,7 @@ type Edit struct {
 	ID      EditID
 	Epoch   kafka.ControllerEpoch
 	Hash    [32]byte // of this edit's header, which holds the hash before it (A11)
-	Payload []byte   // encoded metadata records, at most MaxPayload bytes
+	Payload []byte   // packed metadata records, at most MaxPayload bytes
 }
 
 // MaxPayload bounds one edit's payload in bytes.
@@ -67,7 +68,7 @@ type Journal interface {
 type Snapshot struct {
 	N     Number
 	Hash  [32]byte // of edit N's header
-	Image []byte
+	Image []byte   // packed as Pack does
 }
 
 // A Term is a controller's right to append. One append is in flight at a time (A1).
