@@ -97,7 +97,7 @@ fuzz:
 
 oracle: setup
 	@echo '== oracle: the same requests to Kafka and to Varve'
-	@go run ./cmd/e2e/oracle
+	@VARVE_WRITE_DOCS=1 go test -count=1 -timeout 20m -v ./cmd/e2e/oracle
 
 bench: setup build
 	@echo '== Varve beside Kafka'

@@ -19,15 +19,29 @@ type jarSet struct {
 type artifact struct {
 	coordinates string
 	classifier  string // of one that is not the artifact's main jar, such as "test"
-	alone       bool   // without what it depends on
+	without     string // group of what it depends on that is left out; "*" is all
 }
 
+// hadoopJars mends what keeps Hadoops before 3.3 from running on Java 17: their
+// ZooKeeper client misreads how Java 14 and later print an unresolved address
+// (ZOOKEEPER-3779), so that a failover controller never connects; and 2.10 has
+// two generations of ASM, of which WebHDFS bears only the older.
 func hadoopJars(version string) jarSet {
-	return jarSet{"hadoop", version, []artifact{
+	set := jarSet{"hadoop", version, []artifact{
 		{coordinates: "org.apache.hadoop:hadoop-hdfs:" + version},
 		{coordinates: "org.apache.hadoop:hadoop-hdfs-client:" + version},
 		{coordinates: "org.apache.hadoop:hadoop-common:" + version},
 	}}
+	old := strings.HasPrefix(version, "2.")
+	if old {
+		for i := range set.artifacts {
+			set.artifacts[i].without = "org.ow2.asm"
+		}
+	}
+	if old || strings.HasPrefix(version, "3.1.") {
+		set.artifacts = append(set.artifacts, artifact{coordinates: "org.apache.zookeeper:zookeeper:3.5.10"})
+	}
+	return set
 }
 
 // zooKeeperJars names, from 3.6 on, also what the server needs at run time but
@@ -61,7 +75,7 @@ func kafkaJars() jarSet {
 // for its tests.
 func kafkaStoreJar() jarSet {
 	return jarSet{"kafka-store", KafkaVersion, []artifact{
-		{coordinates: "org.apache.kafka:kafka-storage:" + KafkaVersion, classifier: "test", alone: true},
+		{coordinates: "org.apache.kafka:kafka-storage:" + KafkaVersion, classifier: "test", without: "*"},
 	}}
 }
 
@@ -79,8 +93,8 @@ func (s jarSet) pom() []byte {
 		if a.classifier != "" {
 			fmt.Fprintf(&b, "<classifier>%s</classifier>", a.classifier)
 		}
-		if a.alone {
-			b.WriteString("<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>")
+		if a.without != "" {
+			fmt.Fprintf(&b, "<exclusions><exclusion><groupId>%s</groupId><artifactId>*</artifactId></exclusion></exclusions>", a.without)
 		}
 		b.WriteString("</dependency>\n")
 	}
