@@ -1,0 +1,204 @@
+package host
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+
+	"varve/broker/commitlog"
+	"varve/broker/kafka"
+	"varve/broker/metadata"
+	"varve/broker/partition"
+)
+
+// Follow makes the partitions here what an image says, given the image before. It is
+// the watcher of the committed image: calls come one at a time, in order.
+func (h *Host) Follow(old, image *metadata.Image) {
+	work := newCrew()
+	for before, after := range metadata.Changed(old, image) {
+		switch {
+		case after == nil:
+			h.drop(before)
+		case before != nil && before.ID != after.ID:
+			h.drop(before)
+			h.take(after, work)
+		default:
+			h.take(after, work)
+		}
+	}
+	work.wait()
+	h.removeDeleted(image)
+}
+
+// take opens, leads and configures what a topic has here.
+func (h *Host) take(t *metadata.Topic, work *crew) {
+	settings := h.opt.Settings(t.Name, t.Configs())
+	h.mu.RLock()
+	had := h.mu.topics[t.Name]
+	h.mu.RUnlock()
+	next := &topic{name: t.Name, id: t.ID, parts: make([]*partition.Partition, t.Count())}
+	if had != nil {
+		copy(next.parts, had.parts)
+	}
+	for n, state := range t.Of(h.opt.Broker) {
+		tp := kafka.TopicPartition{Topic: t.Name, Partition: n}
+		work.do(func() {
+			p := next.parts[n]
+			if p == nil {
+				if p = h.open(tp, t.ID, settings); p == nil {
+					return
+				}
+				next.parts[n] = p
+			} else if p.Settings() != settings {
+				p.Set(settings)
+				p.Tier(h.opt.Archive)
+			}
+			h.lead(p, state)
+		})
+	}
+	work.after(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.mu.topics[t.Name], h.mu.byID[t.ID] = next, next
+	})
+}
+
+// open opens a partition's log where it lies, or makes it in the emptiest folder.
+func (h *Host) open(tp kafka.TopicPartition, id kafka.TopicID, s *partition.Settings) *partition.Partition {
+	if d := h.home.of(tp); d != nil {
+		log, err := d.Open(tp, id, &s.Log)
+		var older *commitlog.MismatchError
+		switch {
+		case err == nil:
+			return partition.New(log, s)
+		case errors.As(err, &older):
+			h.setAside(d, tp, older)
+		default:
+			h.log.Error("opening a partition failed: it is out of service", "partition", tp.String(), "err", err)
+			return nil
+		}
+	}
+	d := h.home.choose(h.dirs, tp)
+	if d == nil {
+		h.log.Error("no log dir is in service for a new partition", "partition", tp.String())
+		return nil
+	}
+	log, err := d.Create(tp, id, &s.Log)
+	if err != nil {
+		h.home.forget(tp)
+		h.log.Error("making a partition failed: it is out of service", "partition", tp.String(), "err", err)
+		return nil
+	}
+	return partition.New(log, s)
+}
+
+// setAside moves the folder of an older topic of that name out of the way.
+func (h *Host) setAside(d *commitlog.Dir, tp kafka.TopicPartition, older *commitlog.MismatchError) {
+	log, err := d.Open(tp, older.Had, &commitlog.Config{})
+	if err == nil {
+		var where string
+		if where, err = d.SetAside(log); err == nil {
+			h.log.Warn("set the log of an older topic of that name aside; look at it and delete it", "folder", where)
+			return
+		}
+	}
+	h.log.Error("setting an older log aside failed", "partition", tp.String(), "err", err)
+}
+
+// lead begins a term where the image says that this broker leads in a new epoch.
+func (h *Host) lead(p *partition.Partition, s metadata.PartitionState) {
+	epoch, leads := p.Epoch()
+	switch {
+	case s.Leader != h.opt.Broker:
+		p.Resign()
+		return
+	case leads && epoch == s.LeaderEpoch:
+		return
+	case leads:
+		p.Resign()
+	}
+	err := p.Lead(time.Now(), partition.Term{Epoch: s.LeaderEpoch, PartitionEpoch: s.PartitionEpoch, Broker: h.opt.Broker,
+		Replicas: s.Replicas, ISR: s.ISR}, h.opt.Archive)
+	if err != nil {
+		h.log.Error("becoming leader failed: the partition is out of service", "partition", p.Name().String(), "epoch", s.LeaderEpoch, "err", err)
+	}
+}
+
+// drop deletes what a deleted topic has here.
+func (h *Host) drop(t *metadata.Topic) {
+	h.mu.Lock()
+	had := h.mu.topics[t.Name]
+	if had != nil && had.id == t.ID {
+		delete(h.mu.topics, t.Name)
+		delete(h.mu.byID, t.ID)
+	}
+	h.mu.Unlock()
+	if had == nil || had.id != t.ID {
+		return
+	}
+	for _, p := range had.parts {
+		if p == nil {
+			continue
+		}
+		p.Resign()
+		h.home.forget(p.Name())
+		if err := p.Log().Dir().Delete(p.Log(), time.Now().UnixMilli()); err != nil {
+			h.log.Error("deleting a partition's log failed", "partition", p.Name().String(), "err", err)
+		}
+	}
+}
+
+// removeDeleted begins to remove deleted topics from the tier.
+func (h *Host) removeDeleted(image *metadata.Image) {
+	if h.opt.Archive == nil {
+		return
+	}
+	for _, t := range image.Deleted() {
+		if h.removing[t.ID] {
+			continue
+		}
+		h.removing[t.ID] = true
+		id := t.ID
+		h.opt.Archive.DeleteTopic(t.Name, id, func() { h.opt.Forget(id) })
+	}
+}
+
+// A crew does the opening of many partitions with a few goroutines.
+type crew struct {
+	jobs chan func()
+	wg   sync.WaitGroup
+	last []func()
+}
+
+func newCrew() *crew { return &crew{} }
+
+// do runs f, in this goroutine until there is much to do.
+func (c *crew) do(f func()) {
+	if c.jobs == nil {
+		c.jobs = make(chan func(), 1024)
+		for range 2 * runtime.NumCPU() {
+			c.wg.Add(1)
+			go func() {
+				defer c.wg.Done()
+				for f := range c.jobs {
+					f()
+				}
+			}()
+		}
+	}
+	c.jobs <- f
+}
+
+// after runs f when all that was given to do is done.
+func (c *crew) after(f func()) { c.last = append(c.last, f) }
+
+func (c *crew) wait() {
+	if c.jobs != nil {
+		close(c.jobs)
+		c.wg.Wait()
+	}
+	for _, f := range c.last {
+		f()
+	}
+}

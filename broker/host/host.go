@@ -1,0 +1,217 @@
+// Package host keeps the partitions of this broker: it opens the log folders at start,
+// follows the cluster image from then on, and looks after everything once a second.
+//
+//	image ─► topics made, grown, deleted, configs changed ─► partitions opened, led, resigned, deleted
+//	tick  ─► sweep of the log folders; checkpoints; retention
+//
+// It acts on an image only from the edit on that registers this broker's present epoch
+// (A5, A10): before that, what looks stray may only be unknown yet.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"varve/broker/commitlog"
+	"varve/broker/kafka"
+	"varve/broker/metadata"
+	"varve/broker/partition"
+	"varve/broker/vfs"
+	"varve/tier/archive"
+)
+
+// Options say whose partitions these are.
+type Options struct {
+	FS        vfs.FS
+	Dirs      []string // log.dirs
+	ClusterID string
+	Broker    kafka.BrokerID
+	BootID    string
+	Files     int // descriptors for log files
+	Log       *slog.Logger
+	// Settings are what a topic's own configs mean; equal maps may share a result.
+	Settings func(name string, own map[string]string) *partition.Settings
+	// CheckpointEvery is log.flush.offset.checkpoint.interval.ms, RetentionEvery
+	// log.retention.check.interval.ms.
+	CheckpointEvery, RetentionEvery time.Duration
+	// Archive is the tier; nil without one.
+	Archive *archive.Archive
+	// Forget is told that nothing of a deleted topic is left in the tier (T14).
+	Forget func(id kafka.TopicID)
+}
+
+// A Host is the partitions of one broker.
+type Host struct {
+	opt  Options
+	dirs []*commitlog.Dir
+	log  *slog.Logger
+	end  context.CancelFunc
+	wg   sync.WaitGroup
+	beat pulse
+	home homes
+
+	mu struct {
+		sync.RWMutex
+		topics map[string]*topic
+		byID   map[kafka.TopicID]*topic
+	}
+	removing map[kafka.TopicID]bool // from the tier; Follow's own
+}
+
+// A topic is the partitions of one topic that are here. Immutable but for growth,
+// which replaces it.
+type topic struct {
+	name  string
+	id    kafka.TopicID
+	parts []*partition.Partition // by number; nil is not here
+}
+
+// Open takes the log folders into use. One that fails is left out of service, as long
+// as there is another.
+func Open(opt Options, now time.Time) (*Host, error) {
+	h := &Host{opt: opt, log: opt.Log, removing: map[kafka.TopicID]bool{}}
+	h.mu.topics, h.mu.byID = map[string]*topic{}, map[kafka.TopicID]*topic{}
+	files := commitlog.NewFiles(opt.Files)
+	var failed []error
+	for _, dir := range opt.Dirs {
+		d, err := commitlog.OpenDir(opt.FS, dir, commitlog.DirOptions{ClusterID: opt.ClusterID, NodeID: opt.Broker, BootID: opt.BootID,
+			Files: files, Logger: opt.Log, OnFailure: h.dirFailed}, now.UnixMilli())
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		h.dirs = append(h.dirs, d)
+		h.home.found(d)
+	}
+	if foreign := errors.Join(failed...); len(h.dirs) == 0 || isForeign(foreign) {
+		for _, d := range h.dirs {
+			d.Abandon()
+		}
+		return nil, foreign
+	}
+	for _, err := range failed {
+		h.log.Error("a log dir is out of service; the others serve", "err", err)
+	}
+	return h, nil
+}
+
+// isForeign tells a folder that belongs to somebody else, which is no disk's fault:
+// the broker must not start.
+func isForeign(err error) bool {
+	var foreign *commitlog.ForeignError
+	return errors.As(err, &foreign)
+}
+
+func (h *Host) dirFailed(d *commitlog.Dir, err error) {
+	h.log.Error("log dir out of service: its partitions answer KAFKA_STORAGE_ERROR; mend the disk and restart the broker",
+		"dir", d.Path(), "err", err)
+}
+
+// ClusterID is what the folders say; "" if they are new.
+func (h *Host) ClusterID() string {
+	for _, d := range h.dirs {
+		if id := d.Meta().ClusterID; id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// MayHaveLostEnd tells whether a log may lack what the last run wrote (A7).
+func (h *Host) MayHaveLostEnd() bool {
+	for _, d := range h.dirs {
+		if d.MayHaveLostEnd() {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckStrays refuses an image that knows fewer than half of the partitions that lie
+// here: more likely it is the wrong image (A10).
+func (h *Host) CheckStrays(image *metadata.Image) error {
+	live, stray := 0, 0
+	var example string
+	for _, d := range h.dirs {
+		for _, f := range d.Partitions() {
+			if f.Kind != commitlog.Live {
+				continue
+			}
+			live++
+			if _, ok := image.Partition(f.Partition); !ok {
+				stray, example = stray+1, filepath.Join(d.Path(), f.Name)
+			}
+		}
+	}
+	if stray*2 > live {
+		return fmt.Errorf("%d of the %d partitions in the log dirs are not in the cluster's metadata (such as %s): "+
+			"the metadata is another cluster's or older than the logs; nothing was changed", stray, live, example)
+	}
+	return nil
+}
+
+// Find is a partition of this broker. The code is UNKNOWN_TOPIC_OR_PARTITION where
+// there is none. topic may alias a request.
+func (h *Host) Find(topic string, p int32) (*partition.Partition, kafka.Code) {
+	h.mu.RLock()
+	t := h.mu.topics[topic]
+	h.mu.RUnlock()
+	return t.find(p, kafka.UnknownTopicOrPartition)
+}
+
+// FindID is Find by topic id; the code is UNKNOWN_TOPIC_ID where no topic has it.
+func (h *Host) FindID(id kafka.TopicID, p int32) (*partition.Partition, kafka.Code) {
+	h.mu.RLock()
+	t := h.mu.byID[id]
+	h.mu.RUnlock()
+	return t.find(p, kafka.UnknownTopicID)
+}
+
+func (t *topic) find(p int32, unknown kafka.Code) (*partition.Partition, kafka.Code) {
+	if t == nil {
+		return nil, unknown
+	}
+	if p < 0 || int(p) >= len(t.parts) || t.parts[p] == nil {
+		return nil, kafka.UnknownTopicOrPartition
+	}
+	return t.parts[p], kafka.None
+}
+
+// Partitions lists all that are here.
+func (h *Host) Partitions() []*partition.Partition {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	var out []*partition.Partition
+	for _, t := range h.mu.topics {
+		for _, p := range t.parts {
+			if p != nil {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// Dirs are the log folders in service, and those that failed since.
+func (h *Host) Dirs() []*commitlog.Dir { return h.dirs }
+
+// Close resigns from everything, closes the logs durably and marks the stop as clean.
+func (h *Host) Close(ctx context.Context, epoch kafka.BrokerEpoch) error {
+	if h.end != nil {
+		h.end()
+		h.wg.Wait()
+	}
+	for _, p := range h.Partitions() {
+		p.Resign()
+	}
+	var errs []error
+	for _, d := range h.dirs {
+		errs = append(errs, d.CloseClean(ctx, int64(epoch)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,98 @@
+package host
+
+import (
+	"context"
+	"time"
+)
+
+// pulse is what the ticks remember.
+type pulse struct {
+	checkpointed, retained time.Time
+	wall                   time.Time // of the last retention pass, without its monotonic part
+	mono                   time.Time
+}
+
+// clockJumpMax is how far wall and monotonic clock may part between two passes before
+// retention by time is not to be trusted (T10).
+const clockJumpMax = time.Minute
+
+// Run begins the ticks; Close ends them.
+func (h *Host) Run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	h.end = cancel
+	h.beat.checkpointed, h.beat.retained = time.Now(), time.Now()
+	h.wg.Go(func() {
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-t.C:
+				h.tick(now)
+			}
+		}
+	})
+}
+
+// tick looks after all logs.
+func (h *Host) tick(now time.Time) {
+	for _, d := range h.dirs {
+		d.Sweep(now.UnixMilli())
+	}
+	if now.Sub(h.beat.checkpointed) >= h.opt.CheckpointEvery {
+		h.beat.checkpointed = now
+		for _, d := range h.dirs {
+			if err := d.Checkpoint(); err != nil {
+				h.log.Warn("writing checkpoints failed; they are written again", "dir", d.Path(), "err", err)
+			}
+		}
+	}
+	if now.Sub(h.beat.retained) >= h.opt.RetentionEvery {
+		h.beat.retained = now
+		if h.plausible(now) {
+			h.Retain(now)
+		}
+	}
+}
+
+// plausible tells whether the wall clock has gone as the monotonic one since the last
+// pass (T10).
+func (h *Host) plausible(now time.Time) bool {
+	defer func() { h.beat.wall, h.beat.mono = now.Round(0), now }()
+	if h.beat.mono.IsZero() {
+		return true
+	}
+	parted := now.Round(0).Sub(h.beat.wall) - now.Sub(h.beat.mono)
+	if parted.Abs() <= clockJumpMax {
+		return true
+	}
+	h.log.Warn("the wall clock jumped: this retention pass is skipped", "by", parted)
+	return false
+}
+
+// Retain is one retention pass over the partitions that are led here. Tiered ones are
+// the archive's, which knows what the tier holds.
+func (h *Host) Retain(now time.Time) {
+	for _, p := range h.Partitions() {
+		if _, leads := p.Epoch(); !leads || p.Remote() != nil {
+			continue
+		}
+		v, err := p.Retention(now.UnixMilli())
+		if err != nil {
+			h.log.Warn("deciding on retention failed", "partition", p.Name().String(), "err", err)
+			continue
+		}
+		if v.Segments == 0 && !v.Roll {
+			continue
+		}
+		n, bytes, err := p.Log().Apply(v, now.UnixMilli())
+		switch {
+		case err != nil:
+			h.log.Error("retention failed; it is tried again", "partition", p.Name().String(), "err", err)
+		case n > 0:
+			h.log.Info("retention deleted segments", "partition", p.Name().String(), "segments", n, "bytes", bytes,
+				"until", v.Until, "reason", v.Reason)
+		}
+	}
+}
