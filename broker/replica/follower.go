@@ -13,6 +13,9 @@ type Following struct {
 	End       kafka.Offset      // the log's end
 	LastEpoch kafka.LeaderEpoch // of the last batch, -1 for an empty log
 	High      kafka.Offset      // min(checkpoint, End), raised to the local start (§3-5)
+	// Seq is the number of the last request that any term of this process has made: a late
+	// response of an earlier term matches none of this one (A9).
+	Seq uint64
 	// Unclean: an unclean election lies between this log and the leader's, so records
 	// below the high watermark may have to go.
 	Unclean bool
@@ -23,7 +26,6 @@ type Follower struct {
 	Following
 	// inFlight is the number of the one fetch that waits for a response, 0 none (A9).
 	inFlight uint64
-	seq      uint64
 	stopped  bool
 }
 
@@ -45,9 +47,9 @@ func (f *Follower) Fetch() (r Request, ok bool) {
 	if f.inFlight != 0 || f.stopped {
 		return Request{}, false
 	}
-	f.seq++
-	f.inFlight = f.seq
-	return Request{f.seq, f.Epoch, f.End, f.LastEpoch}, true
+	f.Seq++
+	f.inFlight = f.Seq
+	return Request{f.Seq, f.Epoch, f.End, f.LastEpoch}, true
 }
 
 // Lost says that request seq failed or was given up.
