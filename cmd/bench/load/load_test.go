@@ -2,7 +2,6 @@ package load
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"os"
 	"runtime"
@@ -83,6 +82,6 @@ func TestLatencyIsOfTheWholeRun(t *testing.T) {
 	l := latencyOf(all)
 	want := Latency{501 * time.Millisecond, 991 * time.Millisecond, 1000 * time.Millisecond, 1000 * time.Millisecond}
 	if l != want {
-		t.Error(fmt.Sprintf("%+v, want %+v", l, want))
+		t.Errorf("%+v, want %+v", l, want)
 	}
 }
