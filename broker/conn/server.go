@@ -1,0 +1,289 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Config bounds what connections may take. The zero value is the default.
+type Config struct {
+	MaxRequestBytes int            // socket.request.max.bytes; 0 is 100 MiB
+	QueuedBytes     int64          // queued.max.request.bytes; 0 is no bound
+	MaxConnections  int            // max.connections: more wait to be accepted; 0 is no bound
+	MaxPerIP        int            // max.connections.per.ip: more are closed; 0 is no bound
+	PerIP           map[string]int // max.connections.per.ip.overrides, by address
+	IdleTime        time.Duration  // connections.max.idle.ms; 0 is 10 min
+	FrameStall      time.Duration  // a request that stops in its middle is given up; 0 is 30 s
+	WriteStall      time.Duration  // an answer that is not read is given up; 0 is 2 min
+	SendBuffer      int            // socket.send.buffer.bytes; 0 is the system's
+	ReceiveBuffer   int            // socket.receive.buffer.bytes; 0 is the system's
+	Log             *slog.Logger   // nil is slog.Default
+}
+
+func (cfg Config) withDefaults() Config {
+	cfg.MaxRequestBytes = orDefault(cfg.MaxRequestBytes, 100<<20)
+	cfg.MaxConnections = orDefault(cfg.MaxConnections, math.MaxInt)
+	cfg.MaxPerIP = orDefault(cfg.MaxPerIP, math.MaxInt)
+	cfg.IdleTime = orDefault(cfg.IdleTime, 10*time.Minute)
+	cfg.FrameStall = orDefault(cfg.FrameStall, 30*time.Second)
+	cfg.WriteStall = orDefault(cfg.WriteStall, 2*time.Minute)
+	cfg.Log = orDefault(cfg.Log, slog.Default())
+	return cfg
+}
+
+// A Server accepts connections on any number of listeners and serves them with one
+// Handler.
+type Server struct {
+	cfg      Config
+	handler  Handler
+	refusals Refusals
+	wheel    *wheel
+	budget   budget
+
+	start  time.Time
+	coarse atomic.Int64 // now() of the last sweep
+	ids    atomic.Uint64
+
+	ctx    context.Context // ends when draining is given up
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // connections
+
+	mu struct {
+		sync.Mutex
+		room      sync.Cond // a connection has ended, or the server stops
+		listeners []net.Listener
+		conns     map[*Conn]struct{}
+		perIP     map[netip.Addr]int
+		stopping  bool
+	}
+}
+
+var ctxNone = context.Background()
+
+// NewServer is a server without listeners. Shutdown ends it.
+func NewServer(cfg Config, h Handler) *Server {
+	s := &Server{cfg: cfg.withDefaults(), handler: h, start: time.Now()}
+	s.refusals.Log = s.cfg.Log
+	s.budget.max = s.cfg.QueuedBytes
+	s.wheel = newWheel(s.now)
+	s.ctx, s.cancel = context.WithCancel(ctxNone)
+	s.mu.room.L = &s.mu
+	s.mu.conns, s.mu.perIP = map[*Conn]struct{}{}, map[netip.Addr]int{}
+	go s.wheel.run(s.ctx)
+	go s.watch()
+	return s
+}
+
+// now is monotonic, since the server's start.
+func (s *Server) now() time.Duration { return time.Since(s.start) }
+
+// Refusals is where handlers log what they refuse.
+func (s *Server) Refusals() *Refusals { return &s.refusals }
+
+// Connections is how many there are.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mu.conns)
+}
+
+// watch sweeps once a second.
+func (s *Server) watch() {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-t.C:
+			s.sweep()
+		}
+	}
+}
+
+func (s *Server) connections() []*Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*Conn, 0, len(s.mu.conns))
+	for c := range s.mu.conns {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Serve accepts connections by a listener until Shutdown, whose end it reports as
+// nil. name is the listener's in the configuration.
+func (s *Server) Serve(name string, l net.Listener) error {
+	if !s.adopt(l) {
+		l.Close()
+		return nil
+	}
+	for pause := time.Duration(0); s.waitForRoom(); {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			s.accept(name, nc)
+		case s.ended():
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("accepting on %s %s: %w", name, l.Addr(), err)
+		default: // out of descriptors, most likely
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			s.refusals.Add(time.Now(), slog.LevelError, "accepting a connection", slog.String("listener", name), slog.Any("error", err))
+			s.pause(pause)
+		}
+	}
+	return nil
+}
+
+func (s *Server) adopt(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.listeners = append(s.mu.listeners, l)
+	return !s.mu.stopping
+}
+
+// waitForRoom waits until one connection more is allowed; false where the server
+// stops.
+func (s *Server) waitForRoom() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.mu.conns) >= s.cfg.MaxConnections && !s.mu.stopping {
+		s.mu.room.Wait()
+	}
+	return !s.mu.stopping
+}
+
+func (s *Server) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.stopping
+}
+
+func (s *Server) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.ctx.Done():
+	}
+}
+
+// accept begins a connection's life.
+func (s *Server) accept(name string, nc net.Conn) {
+	c := s.newConn(name, nc)
+	if why := s.enrol(c); why != "" {
+		nc.Close()
+		s.refusals.Add(time.Now(), slog.LevelWarn, "refusing a connection", append(c.LogAttrs(), slog.String("error", why))...)
+		return
+	}
+	go func() {
+		defer s.wg.Done()
+		defer s.strike(c)
+		c.run()
+	}()
+}
+
+func (s *Server) newConn(name string, nc net.Conn) *Conn {
+	c := &Conn{ID: s.ids.Add(1), Listener: name, srv: s, nc: nc, park: make(chan struct{}, 1), remote: nc.RemoteAddr().String()}
+	c.waker.c, c.node.c, c.out.c = c, c, c
+	c.in.hint = classFirst
+	c.noteProgress()
+	if a, err := netip.ParseAddrPort(c.remote); err == nil {
+		c.Remote = a.Addr().Unmap()
+	}
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			c.tcp, c.raw = tcp, raw
+			c.in.readFn = c.readOnce
+			c.initSender()
+		}
+		if s.cfg.SendBuffer > 0 {
+			tcp.SetWriteBuffer(s.cfg.SendBuffer)
+		}
+		if s.cfg.ReceiveBuffer > 0 {
+			tcp.SetReadBuffer(s.cfg.ReceiveBuffer)
+		}
+	}
+	return c
+}
+
+// enrol counts a connection in, or says why not.
+func (s *Server) enrol(c *Conn) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.stopping {
+		return "the broker stops"
+	}
+	if c.Remote.IsValid() {
+		most, ok := s.cfg.PerIP[c.Remote.String()]
+		if !ok {
+			most = s.cfg.MaxPerIP
+		}
+		if s.mu.perIP[c.Remote] >= most {
+			return fmt.Sprintf("%v has max.connections.per.ip, %d, already", c.Remote, most)
+		}
+		s.mu.perIP[c.Remote]++
+	}
+	s.mu.conns[c] = struct{}{}
+	s.wg.Add(1)
+	return ""
+}
+
+// strike counts a connection out.
+func (s *Server) strike(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.conns, c)
+	if c.Remote.IsValid() {
+		if s.mu.perIP[c.Remote]--; s.mu.perIP[c.Remote] == 0 {
+			delete(s.mu.perIP, c.Remote)
+		}
+	}
+	s.mu.room.Broadcast()
+}
+
+// Shutdown closes the listeners, lets each connection answer what it has begun to
+// serve, and closes it. When ctx ends first, connections are cut and its error is
+// returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.mu.stopping = true
+	listeners := s.mu.listeners
+	s.mu.listeners = nil
+	s.mu.room.Broadcast()
+	s.mu.Unlock()
+	for _, l := range listeners {
+		l.Close()
+	}
+	for _, c := range s.connections() {
+		c.signal(evStop)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.wg.Wait()
+	}()
+	defer s.cancel()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	s.cancel()
+	for _, c := range s.connections() {
+		c.condemn(&doom{"cut", ctx.Err(), false})
+		c.signal(evStop)
+	}
+	<-done
+	return fmt.Errorf("draining connections: %w", ctx.Err())
+}
