@@ -7,6 +7,7 @@ import (
 // A Wish is what the leader wants the controller to record. It is sent again until it
 // is seen in the image or refused for good.
 type Wish struct {
+	N              uint64 // of this term's wishes, from 1
 	LeaderEpoch    kafka.LeaderEpoch
 	PartitionEpoch kafka.PartitionEpoch
 	ISR            []Member
@@ -20,14 +21,14 @@ type Member struct {
 	Epoch kafka.BrokerEpoch
 }
 
-// Wish is the proposal in flight; ok is false where there is none. A member whose
-// position is of another registration than the image's would be refused for good, so
-// the wish names what is known now.
-func (l *Leader) Wish() (w Wish, ok bool) {
-	if !l.asking {
-		return Wish{}, false
-	}
-	w = Wish{LeaderEpoch: l.epoch, PartitionEpoch: l.partitionEpoch, Recovering: l.recovering && !l.recovered}
+// Wish is the proposal in flight; ok is false where there is none. It says the same until
+// it ends, however often it is sent: a refusal of it is then about this very wish.
+func (l *Leader) Wish() (w Wish, ok bool) { return l.wish, l.asking }
+
+// newWish freezes a proposal.
+func (l *Leader) newWish() Wish {
+	l.wishes++
+	w := Wish{N: l.wishes, LeaderEpoch: l.epoch, PartitionEpoch: l.partitionEpoch, Recovering: l.recovering && !l.recovered}
 	w.ISR = append(w.ISR, Member{l.id, -1})
 	for i, f := range l.followers {
 		if !l.asked.has(i) {
@@ -39,7 +40,7 @@ func (l *Leader) Wish() (w Wish, ok bool) {
 		}
 		w.ISR = append(w.ISR, m)
 	}
-	return w, true
+	return w
 }
 
 // A Change is the partition's state as the image or the controller's answer has it.
@@ -68,12 +69,12 @@ func (l *Leader) Committed(c Change) Effects {
 	return Effects{High: l.high, Moved: moved}
 }
 
-// Refused says that the controller refused the wish. Only INELIGIBLE_REPLICA ends it: a
+// Refused says that the controller refused wish n. Only INELIGIBLE_REPLICA ends it: a
 // broker epoch that is fenced or replaced in the log stays so, so no repetition of the
 // wish can be granted later. After anything else the wish may yet be in the log, and
 // the leader goes on waiting for both ISRs (A8).
-func (l *Leader) Refused(code kafka.Code) Effects {
-	if code != kafka.IneligibleReplica || !l.asking {
+func (l *Leader) Refused(n uint64, code kafka.Code) Effects {
+	if code != kafka.IneligibleReplica || !l.asking || n != l.wish.N {
 		return Effects{High: l.high}
 	}
 	l.asked, l.asking = 0, false

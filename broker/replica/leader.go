@@ -59,6 +59,8 @@ type Leader struct {
 	isr       members    // committed, without the leader
 	asked     members    // proposed, while asking
 	asking    bool
+	wish      Wish
+	wishes    uint64
 	recovered bool // the driver has recovered; the next wish says so
 }
 
@@ -276,6 +278,7 @@ func (l *Leader) ask(isr members) bool {
 		return false
 	}
 	l.asked, l.asking = isr, true
+	l.wish = l.newWish()
 	return true
 }
 

@@ -49,7 +49,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		s.epoch++
 		e = s.l.Committed(Change{LeaderEpoch: 5, PartitionEpoch: s.epoch, ISR: ids(t, d, "isr")})
 	case "refuse":
-		e = s.l.Refused(map[string]kafka.Code{"ineligible": kafka.IneligibleReplica, "version": kafka.InvalidUpdateVersion}[d.CmdArgs[0].Key])
+		w, _ := s.l.Wish()
+		e = s.l.Refused(w.N, map[string]kafka.Code{"ineligible": kafka.IneligibleReplica, "version": kafka.InvalidUpdateVersion}[d.CmdArgs[0].Key])
 	case "register":
 		s.l.Registered(Replica{kafka.BrokerID(number(t, d, "broker", 0)), kafka.BrokerEpoch(number(t, d, "broker-epoch", 0)), !d.HasArg("fenced")})
 	case "min-isr":
