@@ -1,6 +1,7 @@
 package hdfs
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,24 +14,32 @@ import (
 // a second.
 const maxIdle = 2
 
-// A client is a library client and the dialler of its connections.
+// A client is a library client and the diallers of its connections.
 type client struct {
 	*library.Client
-	dialler *dialler
+	names, data *dialler // to NameNodes, to DataNodes
 }
 
-// cut ends whatever the client is doing and the client with it. Its Close waits for
-// calls under way, which end by the cut.
+// cut ends whatever the client is doing; no call of it works any more.
 func (c *client) cut() {
-	c.dialler.cut()
+	c.names.cut()
+	c.data.cut()
+}
+
+// end cuts the client and stops its lease renewal. The library's Close waits for
+// calls under way, which end by the cut.
+func (c *client) end() {
+	c.cut()
 	c.Client.Close()
 }
 
 // A pool keeps library clients: one that all readers share, and one for each writer
 // while it writes.
 type pool struct {
-	o  Options
-	mu struct {
+	o    Options
+	life context.Context // ends with the pool
+	end  context.CancelFunc
+	mu   struct {
 		sync.Mutex
 		reading *client
 		idle    []*client
@@ -38,28 +47,32 @@ type pool struct {
 	}
 }
 
-func newPool(o Options) *pool { return &pool{o: o} }
+func newPool(o Options) *pool {
+	p := &pool{o: o}
+	p.life, p.end = context.WithCancel(context.Background())
+	return p
+}
 
 // connect makes a client whose DataNodes may be silent that long. Each address is
 // listed twice: the library puts an address that failed aside for five seconds, the
 // second entry takes its place at once.
 func (p *pool) connect(silence time.Duration) (*client, error) {
-	dialler := newDialler(p.o.Connect)
+	names, data := newDialler(p.o.Connect), newDialler(p.o.Connect)
 	c, err := library.NewClient(library.ClientOptions{
 		Addresses: slices.Concat(p.o.NameNodes, p.o.NameNodes), User: p.o.User,
 		UseDatanodeHostname: p.o.UseDatanodeHostname,
-		NamenodeDialFunc:    dialler.to(p.o.Call), DatanodeDialFunc: dialler.to(silence),
+		NamenodeDialFunc:    names.to(p.o.Call), DatanodeDialFunc: data.to(silence),
 	})
 	if err != nil {
 		return nil, err
 	}
 	// the library fills these in without a lock when they are first needed
 	if _, err := c.ServerDefaults(); err != nil {
-		dialler.cut()
+		names.cut()
 		c.Close()
 		return nil, err
 	}
-	return &client{c, dialler}, nil
+	return &client{c, names, data}, nil
 }
 
 // forReading returns the client that all readers share.
@@ -84,14 +97,29 @@ func (p *pool) forReading() (*client, error) {
 	}
 	p.mu.Unlock()
 	if closed {
-		c.cut()
+		c.end()
 		return nil, errCut
 	}
 	if other != nil { // another reader was first
-		c.cut()
+		c.end()
 		return other, nil
 	}
 	return c, nil
+}
+
+// replace ends the shared client after a failure; the next reader makes a new one.
+// Streams under way keep their DataNode connections until they end by themselves.
+func (p *pool) replace(c *client) {
+	p.mu.Lock()
+	mine := p.mu.reading == c
+	if mine {
+		p.mu.reading = nil
+	}
+	p.mu.Unlock()
+	if mine {
+		c.names.cut()
+		c.Client.Close()
+	}
 }
 
 // take gives a writer a client of its own, a new one where none is idle.
@@ -124,11 +152,12 @@ func (p *pool) give(c *client) {
 	}
 	p.mu.Unlock()
 	if !keep {
-		c.cut()
+		c.end()
 	}
 }
 
 func (p *pool) close() {
+	p.end()
 	p.mu.Lock()
 	all := p.mu.idle
 	if p.mu.reading != nil {
@@ -137,6 +166,6 @@ func (p *pool) close() {
 	p.mu.idle, p.mu.reading, p.mu.closed = nil, nil, true
 	p.mu.Unlock()
 	for _, c := range all {
-		c.cut()
+		c.end()
 	}
 }

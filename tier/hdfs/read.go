@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	library "github.com/colinmarc/hdfs/v2"
 
@@ -130,18 +131,33 @@ func (r *reader) take(off int64, anew bool) (*stream, error) {
 		return s, nil
 	}
 	r.mu.Unlock()
-	c, err := r.store.pool.forReading()
-	if err != nil {
-		return nil, err
-	}
-	f, err := c.Open(r.path)
-	if err != nil && away(err) {
-		f, err = c.Open(r.path) // the first call after a broken connection only finds that out
-	}
+	f, err := r.store.openFile(r.path)
 	if err != nil {
 		return nil, err
 	}
 	return &stream{FileReader: f}, nil
+}
+
+// openFile asks the NameNode for a file until one answers or patience ends. A client
+// that failed is replaced: for five seconds it would not ask the NameNodes again
+// that have refused it.
+func (s *Store) openFile(path string) (*library.FileReader, error) {
+	end := time.Now().Add(s.o.Patience)
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		c, err := s.pool.forReading()
+		if err == nil {
+			var f *library.FileReader
+			if f, err = c.Open(path); err == nil {
+				return f, nil
+			}
+			if away(err) {
+				s.pool.replace(c)
+			}
+		}
+		if !away(err) || time.Now().Add(pause).After(end) || !sleep(s.pool.life, pause) {
+			return nil, err
+		}
+	}
 }
 
 // give puts a stream back for the read that goes on where it stands.

@@ -63,7 +63,7 @@ type writer struct {
 // again; if an attempt that was lost made the file, the outcome is left unsettled:
 // names are not used again, so nobody misses it.
 func (w *writer) create() error {
-	lost := false
+	lost, end := false, time.Now().Add(w.store.o.Patience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := w.createOnce()
 		least, tooSmall := leastBlock(err)
@@ -76,18 +76,14 @@ func (w *writer) create() error {
 			continue
 		case lost && errors.Is(err, tier.ErrExists):
 			return fmt.Errorf("%w: made by an attempt whose answer was lost, or by another: %w", tier.ErrUnsettled, err)
-		case !w.awayNow(err):
+		case w.ctx.Err() != nil || !away(err) || time.Now().Add(pause).After(end):
 			return err
 		}
 		lost = true
-		if pause > w.store.o.Patience/8 || !sleep(w.ctx, pause) {
+		if !sleep(w.ctx, pause) {
 			return err
 		}
 	}
-}
-
-func (w *writer) awayNow(err error) bool {
-	return w.ctx.Err() == nil && away(err)
 }
 
 func (w *writer) createOnce() error {
@@ -95,12 +91,12 @@ func (w *writer) createOnce() error {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(w.ctx, c.dialler.cut)
+	stop := context.AfterFunc(w.ctx, c.cut)
 	f, err := c.CreateFile(w.path, w.replicas, w.block, fileMode)
 	stop()
 	if err != nil {
 		if away(err) || w.ctx.Err() != nil {
-			c.cut()
+			c.end()
 		} else {
 			w.store.pool.give(c)
 		}
@@ -136,7 +132,7 @@ func (w *writer) Write(b []byte) (int, error) {
 	if w.size > 0 && w.written+int64(len(b)) > w.size {
 		return 0, w.fail(fmt.Errorf("more than the %d bytes that were said to come", w.size))
 	}
-	stop := context.AfterFunc(w.ctx, w.client.dialler.cut)
+	stop := context.AfterFunc(w.ctx, w.client.cut)
 	defer stop()
 	n, err := w.file.Write(b)
 	for err != nil && w.written == 0 && w.lower(err) {
@@ -194,7 +190,7 @@ func (w *writer) Close() error {
 }
 
 func (w *writer) complete() error {
-	stop := context.AfterFunc(w.ctx, w.client.dialler.cut)
+	stop := context.AfterFunc(w.ctx, w.client.cut)
 	defer stop()
 	err := w.file.Close()
 	for pause := 2 * time.Millisecond; library.IsErrReplicating(err); pause = min(2*pause, 400*time.Millisecond) {
@@ -239,9 +235,9 @@ func (w *writer) drop() {
 	if w.client == nil {
 		return
 	}
-	w.client.dialler.cut()
-	_ = w.file.Close()
 	w.client.cut()
+	_ = w.file.Close()
+	w.client.end()
 	w.client, w.file = nil, nil
 }
 

@@ -2,6 +2,7 @@ package namenode
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"math"
 )
@@ -118,15 +119,27 @@ func (c *Client) EncryptionZone(ctx context.Context, path string) (string, error
 // ErasureCodingPolicy is the name of the policy that new files under path get, ""
 // for plain replication. A NameNode that knows no erasure coding has none.
 func (c *Client) ErasureCodingPolicy(ctx context.Context, path string) (string, error) {
-	const replication = 0 // the policy that stands for none
 	m, err := c.do(ctx, request{"getErasureCodingPolicy", message(nil).str(1, path), false})
 	if IsNoSuchMethod(err) {
 		return "", nil
 	}
-	if policy := m.sub(1); policy.num(4) != replication {
-		return policy.str(1), nil
+	return decodePolicy(m.sub(1)), err
+}
+
+// policies are those that a NameNode names by number only. 0 stands for none.
+var policies = []string{"", "RS-6-3-1024k", "RS-3-2-1024k", "RS-LEGACY-6-3-1024k", "XOR-2-1-1024k", "RS-10-4-1024k"}
+
+// decodePolicy reads the name of an ErasureCodingPolicyProto.
+func decodePolicy(m fields) string {
+	if name := m.str(1); name != "" && m.num(4) != 0 {
+		return name
 	}
-	return "", err
+	if id := m.int(4); id > 0 && id < len(policies) {
+		return policies[id]
+	} else if id != 0 {
+		return fmt.Sprintf("policy %d", id)
+	}
+	return ""
 }
 
 // SafeMode tells whether the NameNode refuses changes.

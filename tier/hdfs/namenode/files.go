@@ -78,7 +78,7 @@ func decodeStatus(m fields) FileStatus {
 		Name: m.str(2), Dir: m.num(1) == dir, Length: m.num(3), Mode: fs.FileMode(m.sub(4).num(1)) & fs.ModePerm,
 		Owner: m.str(5), Group: m.str(6), ModTime: time.UnixMilli(m.num(7)),
 		ID: uint64(m.num(13)), Replication: m.int(10), BlockSize: m.num(11),
-		Flags: Flags(m.num(18)), Policy: m.sub(17).str(1),
+		Flags: Flags(m.num(18)), Policy: decodePolicy(m.sub(17)),
 	}
 	if blocks := m.sub(12).each(2); len(blocks) > 0 {
 		for _, d := range blocks[0].message().each(3) {
