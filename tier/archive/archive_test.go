@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -563,8 +564,8 @@ func TestDeletedTopicLeavesNothingAndNoLateLeaderGoesOn(t *testing.T) {
 		p := b.lead(1, log)
 		b.until("copied", func() bool { return b.archive.Stats().Containers == 1 })
 		b.store.Inject(faulty.Fault{Op: faulty.DeleteAll, Times: 2, Err: tier.ErrUnavailable})
-		gone := false
-		b.archive.DeleteTopic("orders", testID, func() { gone = true })
+		var gone atomic.Bool
+		b.archive.DeleteTopic("orders", testID, func() { gone.Store(true) })
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
 		if s := b.truthless(); !s.Deleted || s.Writer.LeaderEpoch != 1<<31-1 {
@@ -572,7 +573,7 @@ func TestDeletedTopicLeavesNothingAndNoLateLeaderGoesOn(t *testing.T) {
 		}
 		log.fill(10, 100, 1000)
 		p.Kick()
-		b.until("gone", func() bool { return gone })
+		b.until("gone", gone.Load)
 		p.Resign()
 		for _, n := range b.store.Names() {
 			if strings.Contains(n, "orders") {

@@ -15,18 +15,17 @@ import (
 
 // fakeLog is a log of batches in memory, of three records each, in segments.
 type fakeLog struct {
-	mu        sync.Mutex
-	segs      []fakeSegment // the last is active
-	cfg       Config
-	epochs    []kafka.EpochStart
-	logStart  kafka.Offset
-	tiered    kafka.Offset
-	unstable  kafka.Offset // LSO; -1 = the end
-	aborted   []container.AbortedTxn
-	exports   int
-	held      int
-	all       []byte // every batch ever appended
-	firstTime int64
+	mu       sync.Mutex
+	segs     []fakeSegment // the last is active
+	cfg      Config
+	epochs   []kafka.EpochStart
+	logStart kafka.Offset
+	tiered   kafka.Offset
+	unstable kafka.Offset // LSO; -1 = the end
+	aborted  []container.AbortedTxn
+	exports  int
+	held     int
+	all      []byte // every batch ever appended
 }
 
 type fakeSegment struct {
@@ -97,12 +96,6 @@ func (l *fakeLog) Config() Config {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cfg
-}
-
-func (l *fakeLog) configure(f func(*Config)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f(&l.cfg)
 }
 
 func (l *fakeLog) Roll() error {
