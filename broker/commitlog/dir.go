@@ -58,8 +58,8 @@ type Dir struct {
 	lock  io.Closer
 	was   Meta
 
-	clean   bool // the last stop was
-	summary map[string]*summaryEntry
+	clean   bool                     // the last stop was
+	summary map[string]*summaryEntry // of logs that are not open yet; guarded by mu
 	found   []Found
 
 	recovery, starts, highs map[string]kafka.Offset
@@ -111,7 +111,7 @@ func OpenDir(fsys vfs.FS, dir string, opt DirOptions, now int64) (*Dir, error) {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	if opt.Files == nil {
-		opt.Files = NewFiles(1024)
+		opt.Files = NewFiles(512)
 	}
 	d.store = segment.Store{FS: fsys, Path: dir, Files: opt.Files}
 	d.mu.logs, d.mu.hot = map[string]*Log{}, map[*Log]struct{}{}
@@ -267,11 +267,46 @@ func (d *Dir) logFailed(l *Log, e *StorageError) {
 	d.fail(e)
 }
 
-// warm enters a log that is being written.
+// warm enters a log that is being written. Where too many are, one that was idle for
+// long is brought to rest.
 func (d *Dir) warm(l *Log) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.mu.hot[l] = struct{}{}
+	var others []*Log
+	if d.store.Files.Crowded() {
+		for o := range d.mu.hot { // in no order: a sample
+			if o != l && len(others) < crowdSample {
+				others = append(others, o)
+			}
+		}
+	}
+	d.mu.Unlock()
+	coolIdlest(others)
+}
+
+// crowdSample is among how many logs the idlest is looked for.
+const crowdSample = 16
+
+// coolIdlest brings the log to rest that was appended to the longest ago, of those that
+// nobody has at hand.
+func coolIdlest(logs []*Log) {
+	var idlest *Log
+	for _, o := range logs {
+		switch {
+		case !o.mu.TryLock():
+			continue
+		case o.hot == nil, idlest != nil && o.hot.touched >= idlest.hot.touched:
+			o.mu.Unlock()
+			continue
+		case idlest != nil:
+			idlest.mu.Unlock()
+		}
+		idlest = o
+	}
+	if idlest != nil {
+		idlest.coolLocked()
+		idlest.mu.Unlock()
+	}
 }
 
 func (d *Dir) cooled(l *Log) {

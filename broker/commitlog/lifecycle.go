@@ -87,7 +87,7 @@ func (d *Dir) Open(tp kafka.TopicPartition, id kafka.TopicID, cfg *Config) (*Log
 		return nil, err
 	}
 	l := d.newLog(tp, id, cfg)
-	s := d.summary[l.home.Name]
+	s := d.takeSummary(l.home.Name)
 	f := Found{Name: l.home.Name}
 	if s != nil {
 		f.ID = s.id
@@ -115,6 +115,15 @@ func (d *Dir) Open(tp kafka.TopicPartition, id kafka.TopicID, cfg *Config) (*Log
 	return l, d.enter(l)
 }
 
+// takeSummary takes a log's entry out of the summary; it is of use once.
+func (d *Dir) takeSummary(name string) *summaryEntry {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.summary[name]
+	delete(d.summary, name)
+	return s
+}
+
 // Delete takes a log out: its folder is renamed and goes after file.delete.delay.ms.
 func (d *Dir) Delete(l *Log, now int64) error {
 	name, err := d.setAside(l, "delete")
@@ -139,7 +148,7 @@ func (d *Dir) SetAside(l *Log) (string, error) {
 // setAside closes a log and renames its folder.
 func (d *Dir) setAside(l *Log, kind string) (string, error) {
 	l.mu.Lock()
-	err := l.coolLocked(false)
+	err := l.coolLocked()
 	segs := l.view.Load().segs
 	l.view.Store(closedView)
 	l.mu.Unlock()
@@ -171,9 +180,8 @@ func asideName(name, kind string) string {
 }
 
 // coolLocked brings a log to rest: what is derived reaches its files, and they close.
-// With durable set everything is synced, else what is not stays behind the recovery
-// point. mu is held.
-func (l *Log) coolLocked(durable bool) error {
+// What is not durable stays above the recovery point. mu is held.
+func (l *Log) coolLocked() error {
 	h := l.hot
 	if h == nil {
 		return nil
@@ -194,9 +202,6 @@ func (l *Log) coolLocked(durable bool) error {
 		return l.fail("writing a producer snapshot", err)
 	}
 	l.dropSnapshots(l.End())
-	if durable {
-		return l.flushCold()
-	}
 	return nil
 }
 
@@ -249,30 +254,53 @@ func (d *Dir) release() {
 	}
 }
 
+// closers is how many logs are closed at a time: fsyncs share the journal's commits.
+const closers = 32
+
 func (d *Dir) closeLogs(ctx context.Context) error {
 	if err := d.Failed(); err != nil {
 		return err
 	}
-	for _, l := range d.Logs() {
-		if err := ctx.Err(); err != nil {
-			return err
+	logs := d.Logs()
+	errs := make(chan error, closers)
+	for w := range closers {
+		go func() {
+			var err error
+			for i := w; i < len(logs) && err == nil; i += closers {
+				if err = ctx.Err(); err == nil {
+					err = logs[i].closeClean()
+				}
+			}
+			errs <- err
+		}()
+	}
+	var err error
+	for range closers {
+		if werr := <-errs; err == nil {
+			err = werr
 		}
-		l.mu.Lock()
-		err := l.coolLocked(true)
-		if err == nil {
-			err = l.flushCold()
-		}
-		if err == nil {
-			err = l.Failed()
-		}
-		segs := l.view.Load().segs
-		l.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		for _, s := range segs {
-			s.Retire()
-		}
+	}
+	if err == nil {
+		err = d.fs.SyncDir(d.path)
+	}
+	return err
+}
+
+// closeClean brings a log to rest for good, all of it durable.
+func (l *Log) closeClean() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.Failed(); err != nil {
+		return err
+	}
+	if err := l.coolLocked(); err != nil {
+		return err
+	}
+	if err := l.flushCold(true); err != nil {
+		return err
+	}
+	for _, s := range l.view.Load().segs {
+		s.Retire()
 	}
 	return nil
 }

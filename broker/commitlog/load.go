@@ -19,6 +19,8 @@ import (
 type listing struct {
 	segs    []segment.Facts       // by base; Next is not known yet
 	indexed map[kafka.Offset]bool // has a .index
+	txns    map[kafka.Offset]bool // has a .txnindex
+	snaps   []kafka.Offset        // in order
 	swapped bool                  // a compaction was finished for a killed Kafka
 }
 
@@ -79,13 +81,18 @@ func (l *Log) settle(segs []*segment.Segment, start, recovery kafka.Offset) erro
 
 // list reads the folder, finishing what a Kafka was killed in.
 func (l *Log) list() (listing, error) {
-	ls := listing{indexed: map[kafka.Offset]bool{}}
-	if err := l.finishSwaps(&ls); err != nil {
-		return ls, err
-	}
+	ls := listing{indexed: map[kafka.Offset]bool{}, txns: map[kafka.Offset]bool{}}
 	entries, err := l.dir.fs.ReadDir(l.home.Path())
 	if err != nil {
 		return ls, err
+	}
+	if unfinished(entries) {
+		if err := l.finishSwaps(&ls, entries); err != nil {
+			return ls, err
+		}
+		if entries, err = l.dir.fs.ReadDir(l.home.Path()); err != nil {
+			return ls, err
+		}
 	}
 	for _, e := range entries {
 		base, suffix, ok := segment.ParseName(e.Name())
@@ -95,6 +102,10 @@ func (l *Log) list() (listing, error) {
 		switch suffix {
 		case segment.IndexSuffix:
 			ls.indexed[base] = true
+		case segment.TxnSuffix:
+			ls.txns[base] = true
+		case segment.SnapshotSuffix:
+			ls.snaps = append(ls.snaps, base)
 		case segment.LogSuffix:
 			info, err := e.Info()
 			if err != nil {
@@ -110,15 +121,19 @@ func (l *Log) list() (listing, error) {
 	return ls, nil
 }
 
+// unfinished tells whether there is something for finishSwaps.
+func unfinished(entries []fs.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		suffix := path.Ext(e.Name())
+		return suffix == ".swap" || suffix == ".cleaned" || suffix == ".deleted" || suffix == ".tmp"
+	})
+}
+
 // finishSwaps removes what a Kafka had begun and not finished (.cleaned, .deleted, our
 // own .tmp), and puts in place what it had finished (.swap), instead of the segments
 // that a swapped one covers.
-func (l *Log) finishSwaps(ls *listing) error {
+func (l *Log) finishSwaps(ls *listing, entries []fs.DirEntry) error {
 	fsys, dir := l.dir.fs, l.home.Path()
-	entries, err := fsys.ReadDir(dir)
-	if err != nil {
-		return err
-	}
 	var swaps []string
 	for _, e := range entries {
 		name := e.Name()
@@ -208,8 +223,10 @@ func (l *Log) trust(ls listing, recovery kafka.Offset) ([]*segment.Segment, erro
 // recovering is the state of a log's recovery.
 type recovering struct {
 	producers *producer.State
+	were      *Epochs // in the checkpoint
 	epochs    *Epochs
 	aborted   []byte
+	listing
 }
 
 // recover checks every segment that is not wholly below the recovery point, from its
@@ -231,7 +248,7 @@ func (l *Log) recover(ls listing, recovery kafka.Offset) ([]*segment.Segment, er
 	if i == len(ls.segs) {
 		return segs, nil
 	}
-	rec, err := l.beginRecovery(segs, ls.segs[i].Base)
+	rec, err := l.beginRecovery(ls, segs, ls.segs[i].Base)
 	if err != nil {
 		return nil, err
 	}
@@ -262,10 +279,14 @@ func (l *Log) recover(ls listing, recovery kafka.Offset) ([]*segment.Segment, er
 }
 
 // beginRecovery makes the state as of the first segment that is checked.
-func (l *Log) beginRecovery(trusted []*segment.Segment, base kafka.Offset) (*recovering, error) {
+func (l *Log) beginRecovery(ls listing, trusted []*segment.Segment, base kafka.Offset) (*recovering, error) {
 	l.publish(trusted, 0, 0)
 	l.end.Store(int64(base))
-	s, err := l.loadProducers(base)
+	s := producer.New(producer.Params{Partition: l.tp, ExpireMs: l.cfg.Load().ProducerExpireMs})
+	var err error
+	if len(trusted) > 0 || len(ls.snaps) > 0 && ls.snaps[0] <= base {
+		s, err = l.loadProducers(base)
+	}
 	if err != nil {
 		l.dir.log.Warn("producers begin anew", "partition", l.tp.String(), "error", err)
 		s = producer.New(producer.Params{Partition: l.tp, ExpireMs: l.cfg.Load().ProducerExpireMs})
@@ -275,7 +296,7 @@ func (l *Log) beginRecovery(trusted []*segment.Segment, base kafka.Offset) (*rec
 		l.dir.log.Warn("leader epochs begin anew", "partition", l.tp.String(), "error", err)
 		e = &Epochs{}
 	}
-	return &recovering{producers: s, epochs: e.upTo(base)}, nil
+	return &recovering{producers: s, were: e, epochs: e.upTo(base), listing: ls}, nil
 }
 
 // see takes note of a batch that stays.
@@ -290,10 +311,10 @@ func (r *recovering) see(b record.Batch) error {
 
 // writeAborted writes the index of aborted transactions of a recovered segment.
 func (l *Log) writeAborted(r *recovering, base kafka.Offset) error {
-	if len(r.aborted) == 0 {
+	b := r.aborted
+	if len(b) == 0 && !r.txns[base] {
 		return nil
 	}
-	b := r.aborted
 	r.aborted = nil
 	return vfs.WriteFile(l.dir.fs, l.home.File(base, segment.TxnSuffix), b, false)
 }
@@ -305,14 +326,12 @@ func (l *Log) endRecovery(r *recovering, segs []*segment.Segment, err error) err
 	}
 	end := segs[len(segs)-1].Next()
 	l.epochs.Store(r.epochs)
-	if err := l.writeEpochs(r.epochs, false); err != nil {
-		return err
+	if !slices.Equal(r.were.list, r.epochs.list) {
+		if err := l.writeEpochs(r.epochs, false); err != nil {
+			return err
+		}
 	}
-	offsets, err := l.snapshots()
-	if err != nil {
-		return err
-	}
-	for _, o := range offsets {
+	for _, o := range r.snaps {
 		if o > end {
 			l.removeSnapshot(o)
 		}

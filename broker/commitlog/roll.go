@@ -1,7 +1,11 @@
 package commitlog
 
 import (
+	"errors"
+	"io/fs"
 	"math"
+	"os"
+	"path"
 
 	"varve/broker/kafka"
 	"varve/broker/record"
@@ -92,13 +96,14 @@ func (l *Log) Flush() error {
 	h := l.hot
 	l.mu.Unlock()
 	if h == nil || l.Flushed() >= l.End() {
-		return l.flushCold()
+		return l.flushCold(false)
 	}
 	return l.syncTo(h, l.End())
 }
 
-// flushCold makes durable what a log at rest has not synced.
-func (l *Log) flushCold() error {
+// flushCold makes durable what a log at rest has not synced. At the close of a Dir the
+// folder of all logs is synced once for all.
+func (l *Log) flushCold(closing bool) error {
 	end := l.End()
 	if l.Flushed() >= end {
 		return nil
@@ -111,8 +116,13 @@ func (l *Log) flushCold() error {
 			return l.fail("flushing", err)
 		}
 	}
-	if err := l.syncNames(); err != nil {
+	if err := l.syncFolder(); err != nil {
 		return l.fail("flushing", err)
+	}
+	if !closing {
+		if err := l.dir.fs.SyncDir(l.dir.path); err != nil {
+			return l.fail("flushing", err)
+		}
 	}
 	l.advance(end)
 	return nil
@@ -133,7 +143,7 @@ func (l *Log) syncTo(h *hot, end kafka.Offset) error {
 	}
 	if l.hot != h { // went to rest meanwhile
 		l.mu.Unlock()
-		return l.flushCold()
+		return l.flushCold(false)
 	}
 	held := append(h.unsynced, h.writer.Retain())
 	names, upTo := h.newNames, l.End()
@@ -158,15 +168,25 @@ func (l *Log) syncTo(h *hot, end kafka.Offset) error {
 
 // syncNames makes the names of files durable, and the epochs that the records rest on.
 func (l *Log) syncNames() error {
-	if e := l.epochs.Load(); e != nil && len(e.list) > 0 {
-		if err := l.writeEpochs(e, true); err != nil {
-			return err
-		}
-	}
-	if err := l.dir.fs.SyncDir(l.home.Path()); err != nil {
+	if err := l.syncFolder(); err != nil {
 		return err
 	}
 	return l.dir.fs.SyncDir(l.dir.path)
+}
+
+// syncFolder is syncNames but for the name of the log's own folder.
+func (l *Log) syncFolder() error {
+	f, err := l.dir.fs.OpenFile(path.Join(l.home.Path(), epochFile), os.O_RDWR, 0)
+	if err == nil {
+		err = f.Sync()
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return l.dir.fs.SyncDir(l.home.Path())
 }
 
 // advance raises the recovery point.

@@ -157,12 +157,12 @@ func decodeSummary(b []byte) (marker int64, entries map[string]*summaryEntry, er
 		return 0, nil, errSummary
 	}
 	entries = make(map[string]*summaryEntry, n)
-	all := make([]summaryEntry, n)
-	for i := range all {
-		if b, err = all[i].decode(b); err != nil {
+	for range n {
+		e := &summaryEntry{}
+		if b, err = e.decode(b); err != nil {
 			return 0, nil, err
 		}
-		entries[all[i].name] = &all[i]
+		entries[e.name] = e
 	}
 	if len(b) > 0 {
 		return 0, nil, errSummary

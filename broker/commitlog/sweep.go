@@ -80,7 +80,7 @@ func (l *Log) settleIdle(h *hot, now int64) {
 		rest = restProducers
 	}
 	if idle >= rest && h.producers.OpenTxns() == 0 {
-		l.coolLocked(false)
+		l.coolLocked()
 	}
 }
 
@@ -97,7 +97,7 @@ func (l *Log) heal(e *StorageError) {
 	if _, free, err := l.dir.fs.Space(l.dir.path); err != nil || free < healSpace {
 		return
 	}
-	if err := l.coolLocked(false); err != nil {
+	if err := l.coolLocked(); err != nil {
 		return
 	}
 	if err := l.active().TrimFile(); err != nil {

@@ -22,7 +22,7 @@ func (l *Log) TruncateTo(o kafka.Offset) error {
 	if o < v.LocalStart {
 		return fmt.Errorf("truncating %v to %d: below the local start %d: %w", l.tp, o, v.LocalStart, ErrOffsetOutOfRange)
 	}
-	if err := l.coolLocked(false); err != nil {
+	if err := l.coolLocked(); err != nil {
 		return err
 	}
 	if err := l.truncate(v, o); err != nil {
@@ -102,7 +102,7 @@ func (l *Log) cutDerived(base, end kafka.Offset) error {
 func (l *Log) TruncateFullyAndStartAt(o kafka.Offset, keepLogStart bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.coolLocked(false); err != nil {
+	if err := l.coolLocked(); err != nil {
 		return err
 	}
 	v := l.view.Load()

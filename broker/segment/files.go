@@ -11,19 +11,27 @@ import (
 )
 
 // Files bounds how many segments have files open. It is shared by a broker's log
-// dirs. A segment costs two descriptors: .log and .index.
+// dirs. A segment that is read costs two descriptors, .log and .index; one that is
+// written, one.
 type Files struct {
 	mu struct {
 		sync.Mutex
 		open []*handle // a ring for the clock hand
 		hand int
 	}
-	max int
+	max        int
+	writers    atomic.Int64
+	maxWriters int64
 }
 
-// NewFiles returns a cache that keeps at most descriptors/2 segments open, beside
-// those that are being written or read just now.
-func NewFiles(descriptors int) *Files { return &Files{max: max(descriptors/2, 4)} }
+// NewFiles shares out descriptors: half of them to segments that are written, the rest
+// to those that are read, two each. What is read at this moment may come on top.
+func NewFiles(descriptors int) *Files {
+	return &Files{max: max(descriptors/4, 4), maxWriters: int64(max(descriptors/2, 4))}
+}
+
+// Crowded tells whether more segments are being written than there should be.
+func (c *Files) Crowded() bool { return c.writers.Load() > c.maxWriters }
 
 // Open tells how many segments are open.
 func (c *Files) Open() int {
@@ -41,6 +49,7 @@ type handle struct {
 	index   vfs.File // nil where there is none
 	entries int64    // in index, when it was opened
 	live    atomic.Pointer[live]
+	owned   atomic.Bool // by the segment, not by the cache: it is being written
 }
 
 // Release implements vfs.Releaser.
@@ -93,6 +102,9 @@ func (s *Segment) openFiles(flag int) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if flag&os.O_RDWR != 0 {
+		return s.own(log), nil
+	}
 	index, err := fsys.OpenFile(s.file(IndexSuffix), flag, 0o644)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Close()
@@ -111,11 +123,7 @@ func (s *Segment) openFiles(flag int) (*handle, error) {
 	}
 	h.refs.Store(2)
 	h.used.Store(true)
-	if flag&os.O_RDWR != 0 { // a writer's files take the place of readers'
-		if old := s.open.Swap(h); old != nil {
-			s.home.Store.Files.forget(old)
-		}
-	} else if !s.open.CompareAndSwap(nil, h) {
+	if !s.open.CompareAndSwap(nil, h) {
 		h.refs.Store(1)
 		h.Release()
 		return s.acquire()
@@ -125,6 +133,18 @@ func (s *Segment) openFiles(flag int) (*handle, error) {
 		s.home.Store.Files.forget(h)
 	}
 	return h, nil
+}
+
+// own puts a writer's file in the place of readers'. The indexes are in memory.
+func (s *Segment) own(log vfs.File) *handle {
+	h := &handle{log: log}
+	h.refs.Store(2)
+	h.owned.Store(true)
+	s.home.Store.Files.writers.Add(1)
+	if old := s.open.Swap(h); old != nil {
+		s.home.Store.Files.forget(old)
+	}
+	return h
 }
 
 // Retire closes the segment's files as soon as nobody reads them.
@@ -162,6 +182,11 @@ func (c *Files) add(h *handle) {
 
 // forget takes a handle out and gives the cache's use back.
 func (c *Files) forget(h *handle) {
+	if h.owned.Swap(false) {
+		c.writers.Add(-1)
+		h.Release()
+		return
+	}
 	c.mu.Lock()
 	found := false
 	for i, o := range c.mu.open {

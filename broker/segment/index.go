@@ -61,7 +61,7 @@ func (c *column[T]) append(v T) {
 	n := int(c.n.Load())
 	rows := c.rows.Load()
 	if rows == nil || n == len(*rows) {
-		grown := make([]T, max(64, 2*n))
+		grown := make([]T, max(16, 2*n))
 		if rows != nil {
 			copy(grown, *rows)
 		}

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ type Recovery struct {
 // valid ones, cuts the rest, and makes the indexes again. Zeros behind the last batch
 // are its end. next is the least offset that the first batch may have. visit sees each
 // batch that stays; its error ends the recovery. The index of aborted transactions is
-// taken away: whoever visits knows what belongs into it.
+// left to whoever visits.
 func Recover(home *Home, base kafka.Offset, opt Options, visit func(record.Batch) error) (Recovery, error) {
 	fsys := home.Store.FS
 	f, err := fsys.OpenFile(home.File(base, LogSuffix), os.O_RDWR, 0o644)
@@ -34,7 +35,9 @@ func Recover(home *Home, base kafka.Offset, opt Options, visit func(record.Batch
 	if err != nil {
 		return Recovery{}, err
 	}
-	end, next, reason, err := validate(f, base, info.Size(), visit)
+	ix := NewIndexer(opt)
+	ix.base = base
+	end, next, reason, err := validate(f, base, info.Size(), ix, visit)
 	if err != nil {
 		return Recovery{}, fmt.Errorf("recovering %s: %w", f.Name(), err)
 	}
@@ -50,15 +53,45 @@ func Recover(home *Home, base kafka.Offset, opt Options, visit func(record.Batch
 			return Recovery{}, fmt.Errorf("recovering %s: %w", f.Name(), err)
 		}
 	}
-	r.Segment = New(home, Facts{Base: base, Next: next, Size: end})
-	if err := fsys.Remove(home.File(base, TxnSuffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return Recovery{}, err
+	index, times, maxTS := ix.Finish()
+	r.Segment = New(home, Facts{Base: base, Next: next, Size: end, MaxTimestamp: maxTS, TimestampSet: true})
+	for suffix, b := range map[string][]byte{IndexSuffix: index, TimeSuffix: times} {
+		if err := overwrite(fsys, home.File(base, suffix), b); err != nil {
+			return Recovery{}, fmt.Errorf("recovering %s: %w", f.Name(), err)
+		}
 	}
-	return r, r.Segment.RemakeIndexes(opt)
+	return r, nil
+}
+
+// overwrite makes b the contents of a file that may be there, and most often holds b
+// already. It never truncates first: ext4 flushes such a file when it is closed.
+func overwrite(fsys vfs.FS, name string, b []byte) error {
+	f, err := fsys.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	was := make([]byte, min(info.Size(), int64(len(b))))
+	if n, err := f.ReadAt(was, 0); err != nil && n < len(was) {
+		return err
+	}
+	if !bytes.Equal(was, b) {
+		if _, err := f.WriteAt(b, 0); err != nil {
+			return err
+		}
+	}
+	if info.Size() > int64(len(b)) {
+		return f.Truncate(int64(len(b)))
+	}
+	return nil
 }
 
 // validate walks to the end of the whole batches. reason is why it ended.
-func validate(f vfs.File, base kafka.Offset, size int64, visit func(record.Batch) error) (end int64, next kafka.Offset, reason, err error) {
+func validate(f vfs.File, base kafka.Offset, size int64, ix *Indexer, visit func(record.Batch) error) (end int64, next kafka.Offset, reason, err error) {
 	next = base
 	for sc := NewScanner(f, 0, size); ; {
 		step, serr := sc.Next()
@@ -87,6 +120,7 @@ func validate(f vfs.File, base kafka.Offset, size int64, visit func(record.Batch
 		if err := visit(b); err != nil {
 			return 0, 0, nil, err
 		}
+		ix.add(b, step.Size)
 		next = b.NextOffset()
 	}
 }

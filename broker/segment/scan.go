@@ -51,7 +51,7 @@ func (s *Scanner) done() {
 
 // NewScanner walks the whole batches of f in [pos, end).
 func NewScanner(f vfs.File, pos, end int64) *Scanner {
-	return &Scanner{f: f, pos: pos, end: end, whole: true, buf: make([]byte, 0, 256<<10)}
+	return &Scanner{f: f, pos: pos, end: end, whole: true, buf: make([]byte, 0, min(256<<10, max(end-pos, 1)))}
 }
 
 // ErrTorn says that a batch's length leads out of the stretch, or that there is no batch.

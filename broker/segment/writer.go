@@ -40,8 +40,8 @@ type Writer struct {
 var zeros [256 << 10]byte
 
 // OpenWriter opens a segment for appending, with whatever its indexes hold; an index
-// that does not fit the log is made again. A segment that has no files gets its .log
-// and .index; the time index comes with its first entry.
+// that does not fit the log is made again. A segment that has no files gets
+// its .log at once; the indexes come when they are written first.
 func OpenWriter(s *Segment, opt Options) (*Writer, error) {
 	h, err := s.openFiles(os.O_RDWR | os.O_CREATE)
 	if err != nil {
@@ -79,6 +79,9 @@ func (w *Writer) open() error {
 // loadIndexes reads both index files; false means that they do not fit the log.
 func (w *Writer) loadIndexes(l *live) bool {
 	fsys := w.s.home.Store.FS
+	if w.pos == 0 {
+		return true
+	}
 	index, err := vfs.ReadFile(fsys, w.s.file(IndexSuffix))
 	if err != nil || len(index)%indexEntrySize != 0 {
 		return false
@@ -131,14 +134,14 @@ func (w *Writer) rebuild(l *live) error {
 
 // replaceIndexes writes both files anew.
 func (w *Writer) replaceIndexes() error {
-	if err := w.h.index.Truncate(0); err != nil {
-		return err
-	}
-	fsys := w.s.home.Store.FS
-	if f, err := fsys.OpenFile(w.s.file(TimeSuffix), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
-		return err
-	} else if err := f.Close(); err != nil {
-		return err
+	for _, suffix := range []string{IndexSuffix, TimeSuffix} {
+		f, err := w.s.home.Store.FS.OpenFile(w.s.file(suffix), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
 	}
 	w.indexDone, w.timesDone = 0, 0
 	return w.writeIndexes(true)
@@ -230,12 +233,10 @@ func (w *Writer) writeIndexes(forced bool) error {
 	for _, e := range index[w.indexDone:] {
 		b = appendIndex(b, e)
 	}
-	if len(b) > 0 {
-		if _, err := w.h.index.WriteAt(b, int64(w.indexDone)*indexEntrySize); err != nil {
-			return fmt.Errorf("writing the offset index: %w", err)
-		}
-		w.indexDone = len(index)
+	if err := w.appendFile(IndexSuffix, b, int64(w.indexDone)*indexEntrySize); err != nil {
+		return fmt.Errorf("writing the offset index: %w", err)
 	}
+	w.indexDone = len(index)
 	times := l.times.all()
 	b = b[:0]
 	for _, e := range times[w.timesDone:] {
@@ -250,7 +251,7 @@ func (w *Writer) writeIndexes(forced bool) error {
 
 // appendFile writes b at a position of a file that is made at need.
 func (w *Writer) appendFile(suffix string, b []byte, pos int64) error {
-	if len(b) == 0 {
+	if len(b) == 0 && pos > 0 {
 		return nil
 	}
 	f, err := w.s.home.Store.FS.OpenFile(w.s.file(suffix), os.O_RDWR|os.O_CREATE, 0o644)
