@@ -206,7 +206,7 @@ func bubble(t *testing.T, cfg Config, f func(r *rig)) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r.Shutdown(ctx)
-		if n := r.Connections(); n != 0 {
+		if n := r.Stats().Connections; n != 0 {
 			t.Errorf("%d connections after the end", n)
 		}
 	})
@@ -619,7 +619,7 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		pending.ended()
-		if n := r.Connections(); n != 0 {
+		if n := r.Stats().Connections; n != 0 {
 			t.Errorf("%d connections are left", n)
 		}
 	})
@@ -631,7 +631,7 @@ func TestMoreConnectionsThanAllowedWait(t *testing.T) {
 		second := make(chan *client)
 		go func() { second <- r.dial() }()
 		synctest.Wait()
-		if n := r.Connections(); n != 1 {
+		if n := r.Stats().Connections; n != 1 {
 			t.Fatalf("%d connections", n)
 		}
 		first.Close()
@@ -666,6 +666,20 @@ func TestRequestsWaitForTheBudget(t *testing.T) {
 		}
 		if used := r.budget.mu.used; used != 0 {
 			t.Errorf("%d bytes of the budget are taken and nothing is read", used)
+		}
+	})
+}
+
+func TestCountsAreWhatHasPassed(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		c := r.dial()
+		c.send(heartbeat("a", 0))
+		c.answer(1)
+		c.Close()
+		synctest.Wait()
+		size := uint64(len(c.request(heartbeat("a", 0))))
+		if got, want := r.Stats(), (Stats{0, 1, 0, size, 10}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
 		}
 	})
 }

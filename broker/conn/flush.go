@@ -53,12 +53,13 @@ func (c *Conn) sendAll(pieces, end int) error {
 	o := &c.out
 	c.enter(phaseWriting)
 	defer c.enter(phaseServing)
-	from := 0
+	from, runs := 0, 0
 	for i := range pieces {
 		p := &o.queue[i]
 		if p.run.N == 0 {
 			continue
 		}
+		runs += p.run.N
 		if err := c.sendRun(o.B[from:p.end], &p.run); err != nil {
 			return err
 		}
@@ -69,6 +70,7 @@ func (c *Conn) sendAll(pieces, end int) error {
 			return err
 		}
 	}
+	c.srv.sent.Add(uint64(end + runs))
 	o.sent(pieces, end)
 	return nil
 }

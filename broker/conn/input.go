@@ -9,6 +9,9 @@ import (
 	"varve/broker/wire"
 )
 
+// largeFrame is the size from which on a frame is read by itself, in bytes.
+const largeFrame = 32 << 10
+
 // An input is what a connection has read and not served: buf[r:w]. The buffer is
 // there only while there is something in it.
 type input struct {
@@ -77,6 +80,16 @@ func (c *Conn) room() bool {
 	in.buf = larger
 	in.hint = max(in.hint, min(classFor(in.want), classMost))
 	return true
+}
+
+// space is where the next bytes go. Behind a large frame only the size of the next
+// one is read, or most of that would be moved to the front afterwards.
+func (in *input) space() []byte {
+	b := (*in.buf)[in.w:]
+	if in.want > largeFrame {
+		b = b[:min(len(b), in.want+wire.PrefixSize-in.w)]
+	}
+	return b
 }
 
 // pay counts the frame that is wanted in the budget. What has been admitted may
@@ -154,6 +167,7 @@ func (c *Conn) fill() error {
 		return nil
 	}
 	c.in.w += n
+	c.srv.received.Add(uint64(n))
 	c.in.peak = max(c.in.peak, c.in.w)
 	switch {
 	case n > 0:
@@ -187,7 +201,7 @@ func (c *Conn) read() (int, error) {
 		in.broke = true
 		return 0, nil
 	}
-	return c.nc.Read((*in.buf)[in.w:])
+	return c.nc.Read(in.space())
 }
 
 func (c *Conn) readRaw() (int, error) {
@@ -211,7 +225,7 @@ func (c *Conn) readOnce(fd uintptr) bool {
 		return true
 	}
 	for {
-		in.n, in.err = syscall.Read(int(fd), (*in.buf)[in.w:])
+		in.n, in.err = syscall.Read(int(fd), in.space())
 		if in.err != syscall.EINTR {
 			break
 		}

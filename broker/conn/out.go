@@ -26,6 +26,7 @@ type Out struct {
 
 	c     *Conn
 	buf   *[]byte // that B began in
+	hint  int     // class of the next buffer
 	queue []piece
 	slots int // of queue, that are pending
 
@@ -52,7 +53,7 @@ func (o *Out) Begin(h wire.Header) {
 		panic("conn: a second answer to " + h.String())
 	}
 	if o.buf == nil {
-		o.buf = getBuffer(classes[classOut])
+		o.buf = getBuffer(classes[o.hint])
 		o.B = (*o.buf)[:0]
 	}
 	o.begun, o.start, o.runs = true, len(o.B), 0
@@ -74,7 +75,8 @@ func (o *Out) Run(r vfs.Run) error {
 		return nil
 	}
 	at := len(o.B)
-	o.B = slices.Grow(o.B, r.N)[:at+r.N]
+	o.grow(r.N)
+	o.B = o.B[:at+r.N]
 	if n, err := r.File.ReadAt(o.B[at:], r.Pos); n < r.N {
 		if err == nil || err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -82,6 +84,18 @@ func (o *Out) Run(r vfs.Run) error {
 		return fmt.Errorf("reading %d bytes at %d of %s for an answer: %w", r.N, r.Pos, r.File.Name(), err)
 	}
 	return nil
+}
+
+// grow makes room for n bytes more in B, from the pools.
+func (o *Out) grow(n int) {
+	if cap(o.B)-len(o.B) >= n {
+		return
+	}
+	larger := getBuffer(max(len(o.B)+n, 2*cap(o.B)))
+	b := (*larger)[:copy(*larger, o.B)]
+	*o.buf = o.B
+	putBuffer(o.buf)
+	o.buf, o.B = larger, b
 }
 
 // Pend makes the answer begun one that waits: for every Hold to be Done, or until
@@ -162,9 +176,16 @@ func (o *Out) sent(pieces, bytes int) {
 	for i := range o.queue {
 		o.queue[i].end -= bytes
 	}
+	peak := len(o.B)
 	o.B = o.B[:copy(o.B, o.B[bytes:])]
 	if len(o.B) > 0 || len(o.queue) > 0 {
 		return
+	}
+	switch {
+	case peak > classes[o.hint]:
+		o.hint = min(classFor(peak), classMost)
+	case o.hint > classOut && peak < classes[o.hint]/16:
+		o.hint--
 	}
 	*o.buf = o.B
 	putBuffer(o.buf)

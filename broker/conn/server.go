@@ -49,8 +49,12 @@ type Server struct {
 	budget   budget
 
 	start  time.Time
-	coarse atomic.Int64 // now() of the last sweep
-	ids    atomic.Uint64
+	coarse atomic.Int64  // now() of the last sweep
+	ids    atomic.Uint64 // connections so far
+
+	refused, received, sent atomic.Uint64 // for Stats
+
+	sweeping []*Conn // scratch of the sweep
 
 	ctx    context.Context // ends when draining is given up
 	cancel context.CancelFunc
@@ -88,11 +92,20 @@ func (s *Server) now() time.Duration { return time.Since(s.start) }
 // Refusals is where handlers log what they refuse.
 func (s *Server) Refusals() *Refusals { return &s.refusals }
 
-// Connections is how many there are.
-func (s *Server) Connections() int {
+// Stats are the server's counts since its start.
+type Stats struct {
+	Connections    int    // now
+	Accepted       uint64 // refused ones included
+	Refused        uint64 // for max.connections.per.ip
+	Received, Sent uint64 // bytes
+}
+
+// Stats may be called from everywhere.
+func (s *Server) Stats() Stats {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.mu.conns)
+	n := len(s.mu.conns)
+	s.mu.Unlock()
+	return Stats{n, s.ids.Load(), s.refused.Load(), s.received.Load(), s.sent.Load()}
 }
 
 // watch sweeps once a second.
@@ -109,10 +122,10 @@ func (s *Server) watch() {
 	}
 }
 
-func (s *Server) connections() []*Conn {
+// connections appends all connections to a slice.
+func (s *Server) connections(all []*Conn) []*Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*Conn, 0, len(s.mu.conns))
 	for c := range s.mu.conns {
 		all = append(all, c)
 	}
@@ -183,6 +196,7 @@ func (s *Server) accept(name string, nc net.Conn) {
 	c := s.newConn(name, nc)
 	if why := s.enrol(c); why != "" {
 		nc.Close()
+		s.refused.Add(1)
 		s.refusals.Add(time.Now(), slog.LevelWarn, "refusing a connection", append(c.LogAttrs(), slog.String("error", why))...)
 		return
 	}
@@ -265,7 +279,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, l := range listeners {
 		l.Close()
 	}
-	for _, c := range s.connections() {
+	for _, c := range s.connections(nil) {
 		c.signal(evStop)
 	}
 	done := make(chan struct{})
@@ -280,7 +294,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.cancel()
-	for _, c := range s.connections() {
+	for _, c := range s.connections(nil) {
 		c.condemn(&doom{"cut", ctx.Err(), false})
 		c.signal(evStop)
 	}

@@ -46,7 +46,8 @@ func (c *Conn) readPhase() uint32 {
 func (s *Server) sweep() {
 	now := s.now()
 	s.coarse.Store(int64(now))
-	for _, c := range s.connections() {
+	s.sweeping = s.connections(s.sweeping[:0])
+	for _, c := range s.sweeping {
 		still := now - time.Duration(c.progress.Load())
 		switch phase := c.phase.Load(); {
 		case phase == phaseIdle && still > s.cfg.IdleTime:
@@ -57,6 +58,7 @@ func (s *Server) sweep() {
 			c.condemn(&doom{"an answer was not read", fmt.Errorf("no byte of it left for %v", s.cfg.WriteStall), true})
 		}
 	}
+	clear(s.sweeping)
 	s.refusals.Summarize(time.Now())
 }
 

@@ -231,8 +231,47 @@ func TestLargeRequestsGrowWithTheirBytes(t *testing.T) {
 		held.slot.Done(held.token, 0)
 		c.produced(int32(i+2), 0)
 	}
-	if n := s.Connections(); n != 2 {
+	if n := s.Stats().Connections; n != 2 {
 		t.Errorf("%d connections", n)
+	}
+}
+
+func TestRequestsOfRealSocketsWaitForTheBudget(t *testing.T) {
+	h := newScript()
+	s, addr, _ := tcpRig(t, Config{QueuedBytes: 100 << 10}, h)
+	waiting := func() int {
+		s.budget.mu.Lock()
+		defer s.budget.mu.Unlock()
+		return len(s.budget.mu.waiting)
+	}
+	used := func() int64 {
+		s.budget.mu.Lock()
+		defer s.budget.mu.Unlock()
+		return s.budget.mu.used
+	}
+	until := func(ok func() bool) {
+		for !ok() {
+			runtime.Gosched()
+		}
+	}
+	big := produce(time.Minute, 0).(*kmsg.ProduceRequest)
+	big.Topics[0].Partitions[0].Records = make([]byte, 120<<10)
+	a, b := &client{Conn: dialTCP(t, addr), t: t}, &client{Conn: dialTCP(t, addr), t: t}
+	frame := a.request(big)
+	a.Write(frame[:len(frame)-1])
+	until(func() bool { return used() > 100<<10 })
+	b.send(big)
+	until(func() bool { return waiting() == 1 })
+	if n := h.servedCount(); n != 0 {
+		t.Errorf("%d requests served", n)
+	}
+	a.Write(frame[len(frame)-1:])
+	until(func() bool { return h.servedCount() == 2 })
+	until(func() bool { return used() == 0 })
+	for i, c := range []*client{a, b} {
+		held := h.held(i)
+		held.slot.Done(held.token, 0)
+		c.produced(1, 0)
 	}
 }
 
