@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -214,7 +215,7 @@ func (d *Dir) TopicID(f Found) (kafka.TopicID, error) {
 	}
 	name := path.Join(d.path, f.Name, partitionFile)
 	b, err := vfs.ReadFile(d.fs, name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) == 0 {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(bytes.Trim(b, "\x00")) == 0 {
 		return kafka.TopicID{}, nil // an empty one: a power cut took what was in it
 	}
 	if err != nil {

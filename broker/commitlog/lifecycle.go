@@ -195,7 +195,11 @@ func (l *Log) coolLocked() error {
 		h.writer.Abandon()
 		return nil
 	}
-	if err := h.writer.Close(); err != nil {
+	err := l.trim(h)
+	if cerr := h.writer.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
 		return l.fail("closing a segment", err)
 	}
 	if err := l.writeSnapshot(h.producers, l.End()); err != nil {

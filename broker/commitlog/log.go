@@ -190,6 +190,13 @@ func (l *Log) Segments() ([]SegmentInfo, error) {
 		if err != nil {
 			return nil, fmt.Errorf("listing segments of %v: %w", l.tp, err)
 		}
+		if ts == segment.NoTimestamp && s.Size() > 0 { // as Kafka: records without a time are as old as the file
+			at, err := s.LastModified()
+			if err != nil {
+				return nil, fmt.Errorf("listing segments of %v: %w", l.tp, err)
+			}
+			ts = at.UnixMilli()
+		}
 		out[i] = SegmentInfo{Base: s.Base, Next: s.Next(), Size: s.Size(), MaxTimestamp: ts, Sealed: i < len(v.segs)-1}
 	}
 	return out, nil

@@ -51,30 +51,32 @@ func (d *Dir) readMarker() error {
 	if err != nil {
 		return err
 	}
-	gone := d.clean
+	var summaries []string
 	for _, e := range entries {
 		sum, ok := strings.CutPrefix(e.Name(), summaryPrefix)
 		if !ok {
 			continue
 		}
 		name := path.Join(d.path, e.Name())
+		summaries = append(summaries, name)
 		if d.clean {
 			d.readSummary(name, sum, info.ModTime().UnixNano())
 		}
-		if err := d.fs.Remove(name); err != nil {
-			return err
-		}
-		gone = true
 	}
-	if !gone {
-		return nil
-	}
-	if d.clean {
+	if d.clean { // the marker goes first, and for good
 		if err := d.fs.Remove(path.Join(d.path, markerFile)); err != nil {
 			return err
 		}
+		if err := d.fs.SyncDir(d.path); err != nil {
+			return err
+		}
 	}
-	return d.fs.SyncDir(d.path)
+	for _, name := range summaries {
+		if err := d.fs.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readSummary takes a summary in, or says why not: the folders are listed then.

@@ -69,8 +69,7 @@ func (l *Log) settleIdle(h *hot, now int64) {
 		h.producers.Expire(segment.NoTimestamp) // by the log's own time (§3-17)
 	}
 	if idle >= trimAfter && !h.trimmed {
-		h.trimmed = true
-		if err := h.writer.Trim(); err != nil {
+		if err := l.trim(h); err != nil {
 			l.fail("cutting what was written ahead", err)
 			return
 		}
@@ -86,6 +85,17 @@ func (l *Log) settleIdle(h *hot, now int64) {
 
 // healable are the failed writes that leave no more behind than a torn tail.
 var healable = map[string]bool{opAppend: true, opRoll: true, opEpochs: true}
+
+// trim cuts the zeros behind the log. Where all records are durable their file's size
+// becomes so too: a clean stop promises it.
+func (l *Log) trim(h *hot) error {
+	h.trimmed = true
+	cut, err := h.writer.Trim()
+	if err != nil || !cut || l.Flushed() < l.End() {
+		return err
+	}
+	return h.writer.Sync()
+}
 
 // heal lets a log go on that met a full disk, when there is space again: what the
 // failed write left is cut, and nothing acknowledged is behind it. A failed fsync, or a

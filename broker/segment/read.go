@@ -75,12 +75,22 @@ func (s *Segment) locate(h *handle, from kafka.Offset, size int64) (place, error
 	if err != nil {
 		return place{}, err
 	}
-	sc := newScanner(h.log, int64(e.pos), size)
-	defer sc.done()
-	if step, err := sc.Next(); e.pos > 0 && (err != nil || step.Batch.LastOffset() != s.Base+kafka.Offset(e.last)) {
-		e.pos = 0 // the index lies: it is not the log's
+	if !s.truthful(h, e, size) {
+		e.pos = 0
 	}
 	return s.scanTo(h, int64(e.pos), size, func(p place) bool { return p.last >= from })
+}
+
+// truthful tells whether an index entry names a batch of the log. Indexes carry no
+// checksum; one that lies costs time, not records.
+func (s *Segment) truthful(h *handle, e indexEntry, size int64) bool {
+	if e.pos == 0 {
+		return true
+	}
+	sc := newScanner(h.log, int64(e.pos), size)
+	defer sc.done()
+	step, err := sc.Next()
+	return err == nil && step.Batch.LastOffset() == s.Base+kafka.Offset(e.last)
 }
 
 // floor looks an entry up in memory, or in the file.
@@ -135,7 +145,7 @@ func (s *Segment) cut(h *handle, start place, w Want, size int64, next kafka.Off
 	if err != nil {
 		return 0, 0, err
 	}
-	if int64(e.pos) > from {
+	if int64(e.pos) > from && s.truthful(h, e, size) {
 		from = int64(e.pos)
 	}
 	return s.cutFrom(h, start, from, limit, w)
@@ -192,6 +202,9 @@ func (s *Segment) Near(pos int64) kafka.Offset {
 	defer h.Release()
 	e, err := s.floor(h, h.live.Load(), func(e indexEntry) bool { return int64(e.pos) > pos })
 	if err != nil || e.pos == 0 {
+		return s.Base
+	}
+	if !s.truthful(h, e, s.Size()) {
 		return s.Base
 	}
 	at, err := s.scanTo(h, int64(e.pos), s.Size(), func(place) bool { return true })

@@ -179,9 +179,6 @@ func (s *Segment) Truncate(offset kafka.Offset, opt Options) (*Segment, error) {
 		return nil, err
 	}
 	next := min(at.base, max(offset, s.Base))
-	if at.pos == 0 {
-		next = max(offset, s.Base)
-	}
 	s.Retire()
 	f, err := s.home.Store.FS.OpenFile(s.file(LogSuffix), os.O_RDWR, 0o644)
 	if err != nil {

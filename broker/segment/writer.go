@@ -209,16 +209,16 @@ func (w *Writer) IndexFull() bool {
 		(int(l.times.n.Load())+2)*timeEntrySize > w.opt.IndexBytes
 }
 
-// Trim cuts the zeros behind the log.
-func (w *Writer) Trim() error {
+// Trim cuts the zeros behind the log, if there are any.
+func (w *Writer) Trim() (cut bool, err error) {
 	if w.ahead == w.pos {
-		return nil
+		return false, nil
 	}
 	if err := w.h.log.Truncate(w.pos); err != nil {
-		return fmt.Errorf("cutting what was written ahead: %w", err)
+		return false, fmt.Errorf("cutting what was written ahead: %w", err)
 	}
 	w.ahead = w.pos
-	return nil
+	return true, nil
 }
 
 // writeIndexes brings what is in memory into the files; forced adds the time entry
@@ -309,7 +309,7 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	w.closed = true
-	err := w.Trim()
+	_, err := w.Trim()
 	if ierr := w.writeIndexes(true); err == nil {
 		err = ierr
 	}
