@@ -121,16 +121,13 @@ func (c *configurator) logger(n *node, value string) {
 	if value != "" && !strings.HasPrefix(value, ",") {
 		c.level(n, tokens[0])
 		tokens = tokens[1:]
-	} else if len(tokens) > 0 {
-		tokens = tokens[1:]
 	}
 	n.appenders = nil
-	for i, token := range tokens {
-		name := strings.TrimSpace(token)
-		if name == "" && i == len(tokens)-1 {
-			continue // a comma at the end
+	for _, token := range tokens {
+		if token == "" {
+			continue // nothing between two commas is nothing, a blank is a name
 		}
-		if a := c.appender(name); a != nil && !slices.Contains(n.appenders, a) {
+		if a := c.appender(strings.TrimSpace(token)); a != nil && !slices.Contains(n.appenders, a) {
 			n.appenders = append(n.appenders, a)
 		}
 	}

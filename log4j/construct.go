@@ -99,7 +99,8 @@ func (c *configurator) file(a *appender, o options, prefix, class string) target
 		o["maxFileSize"] = func(v string) bool {
 			n, ok := fileSize(v)
 			if !ok {
-				c.h.complain("ERROR", "[%s] is not in proper int form.", v)
+				c.h.complain("ERROR", "[%s] is not in proper int form.", strings.ToUpper(strings.TrimSpace(v)))
+				c.h.complain("ERROR", "[%s] not in expected format.", v)
 				n = 10<<20 + 1
 			}
 			size.sizeMax = n

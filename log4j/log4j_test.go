@@ -55,7 +55,8 @@ log4j.appender.A=org.apache.log4j.ConsoleAppender
 log4j.appender.A.layout=org.apache.log4j.PatternLayout
 log4j.appender.A.layout.ConversionPattern=`
 
-// The first part is what the real log4j 1.2.17 wrote.
+// The answers are those of the real log4j (reload4j 1.2.22), but for the
+// attributes, which it has not, and for Go's names of functions.
 func TestPatternsWriteWhatLog4jWrites(t *testing.T) {
 	ctx := WithMapped(WithNested(WithNested(t.Context(), "n1"), "n2"), "connector.context", "[c|task-0] ")
 	ctx = WithThread(ctx, "worker-3")
@@ -70,7 +71,7 @@ func TestPatternsWriteWhatLog4jWrites(t *testing.T) {
 		{"%m %% x%", "msg k=v % x%", ""},
 		{"%t", "worker-3", ""},
 		{"%q%m", "%qmsg k=v", "log4j:ERROR Unexpected char [q] at position 2 in conversion patterrn.\n"},
-		{"%.p%m", "%.pmsg k=v", "log4j:ERROR Error occured in position 2.\n Was expecting digit, instead got char \"p\".\n"},
+		{"%.p%m", "%.pmsg k=v", "log4j:ERROR Error occured in position 3.\n Was expecting digit, instead got char \"p\".\n"},
 		{"%c{0} %c{x}", controller + " " + controller, "log4j:ERROR Precision option (0) isn't a positive integer.\nlog4j:ERROR Category option \"x\" not a decimal integer.\n"},
 		{"%F:%L %M", "log4j_test.go:LINE TestPatternsWriteWhatLog4jWrites", ""},
 		{"%d{yyyy 'at'}", time.Now().Format("2006") + " at", ""},
@@ -95,6 +96,18 @@ func TestLevelsOfFilesAreReadAsLog4jReadsThem(t *testing.T) {
 		h, _, _ := configured(t, "p1=${p2}\np2=INFO\nlog4j.rootLogger="+value+toStdout+"%m")
 		if got, _ := h.Level(RootName); got != want {
 			t.Errorf("%q: got %s, want %s", value, LevelName(got), LevelName(want))
+		}
+	}
+}
+
+func TestBlankBetweenCommasIsANameAndNothingIsNot(t *testing.T) {
+	for value, want := range map[string]string{
+		"INFO,,A": "", "INFO,A,": "",
+		"INFO, ,A": "log4j:ERROR Could not find value for key log4j.appender.\nlog4j:ERROR Could not instantiate appender named \"\".\n",
+	} {
+		_, _, errs := configured(t, "log4j.rootLogger="+value+toStdout+"%m")
+		if errs.String() != want {
+			t.Errorf("%s: got %q, want %q", value, errs, want)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (p *patternParser) conversion(start int) {
 		p.at++
 		n, ok := p.number()
 		if !ok {
-			p.hierarchy.complain("ERROR", "Error occured in position %d.\n Was expecting digit, instead got char \"%c\".", p.at, p.peek())
+			p.hierarchy.complain("ERROR", "Error occured in position %d.\n Was expecting digit, instead got char \"%c\".", p.at+1, p.peek())
 			p.literal = append(p.literal, p.text[start:p.at]...)
 			return
 		}

@@ -234,7 +234,7 @@ func (r *reader) fallback() ([]item, error) {
 }
 
 // property reads <property>, whose parts are elements or attributes. One
-// without a value is left out: its name is "".
+// without a value, or with an empty <value>, is left out: its name is "".
 func (r *reader) property(start xml.StartElement, line int) (item, error) {
 	p := item{name: attribute(start, "name"), property: property{origin: Origin{r.path, line}, final: attribute(start, "final") == "true"}}
 	value, hasValue := "", false
@@ -264,7 +264,7 @@ func (r *reader) property(start xml.StartElement, line int) (item, error) {
 			case "name":
 				p.name = text
 			case "value":
-				value, hasValue = text, true
+				value, hasValue = text, text != ""
 			case "final":
 				p.final = text == "true"
 			}
