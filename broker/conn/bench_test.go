@@ -301,6 +301,9 @@ func TestAThousandConnectionsCostLittle(t *testing.T) {
 
 // TestServingAllocatesNothing counts over all goroutines of the process.
 func TestServingAllocatesNothing(t *testing.T) {
+	if raceOn {
+		t.Skip("pools throw buffers away under the race detector")
+	}
 	_, addr, _ := tcpRig(t, Config{}, &echo{})
 	nc := dialTCP(t, addr)
 	request := batchRequest(16 << 10)
