@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -241,6 +242,27 @@ func TestCountsAreWhatHasPassed(t *testing.T) {
 		size := uint64(len(c.request(heartbeat("a", 0))))
 		if got, want := r.Stats(), (Stats{0, 1, 0, size, 10}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
+		}
+	})
+}
+
+// A poltergeist panics when it is told of the end.
+type poltergeist struct{ *script }
+
+func (poltergeist) Closed(*Conn) { panic("at the end") }
+
+func TestAPanicAtTheEndIsLoggedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, pipes := &logBuffer{}, newPipes()
+		s := NewServer(Config{Log: slog.New(slog.NewTextHandler(log, nil))}, poltergeist{newScript()})
+		go s.Serve("PLAINTEXT", pipes)
+		pipes.dial().Close()
+		synctest.Wait()
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(log.String(), "at the end") {
+			t.Errorf("log %q", log)
 		}
 	})
 }

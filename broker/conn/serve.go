@@ -160,8 +160,18 @@ func (c *Conn) end(err error) {
 	c.out.discard()
 	c.in.r = c.in.w
 	c.release()
-	c.srv.handler.Closed(c)
+	c.tellClosed()
 	c.logEnd(err)
+}
+
+// tellClosed holds a panic of the handler's to this connection, as loop does.
+func (c *Conn) tellClosed() {
+	defer func() {
+		if p := recover(); p != nil {
+			c.logEnd(&panicError{p, debug.Stack()})
+		}
+	}()
+	c.srv.handler.Closed(c)
 }
 
 // A requestError is a request that the handler closed the connection for.
