@@ -85,15 +85,18 @@ func (c *opened) read(chunks *cache.Cache, o kafka.Offset, limit int, minOne boo
 		return Fetched{}, nil
 	}
 	want := min(pos+max(first, int64(limit)), c.Size())
-	there, err := chunks.Want(c, pos, want, wake)
+	there, err := chunks.Want(c, pos, want, nil)
 	if err != nil {
 		return Fetched{}, err
 	}
 	run := chunks.View(c, pos, int(want-pos))
 	end, upper, ok := c.tail.Cut(pos, pos+int64(run.N))
 	if ok && !there && end-pos < (want-pos)/eager {
-		run.Release()
-		return Fetched{Pending: true}, nil
+		// Too little to be worth a response. If the rest came just now, it will do.
+		if there, err = chunks.Want(c, pos, want, wake); err != nil || !there {
+			run.Release()
+			return Fetched{Pending: err == nil}, err
+		}
 	}
 	base := head.BaseOffset()
 	if !ok {

@@ -134,6 +134,17 @@ func (c *Cache) Close() error {
 	return c.cfg.FS.RemoveAll(c.cfg.Dir)
 }
 
+// Empty lets all go that nobody holds.
+func (c *Cache) Empty() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.mu.stretches {
+		if s.refs == 0 {
+			c.dropLocked(s)
+		}
+	}
+}
+
 // Stats is a snapshot.
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()

@@ -161,7 +161,7 @@ func TestSplitsTileALargeContainer(t *testing.T) {
 	store := faulty.New()
 	var big []byte
 	base := kafka.Offset(0)
-	for len(big) < 150<<20 {
+	for len(big) < 140<<20 {
 		w := record.Builder{BaseOffset: base, LeaderEpoch: 1}
 		w.Add(record.Record{Timestamp: 1, Value: bytes.Repeat([]byte{byte(base)}, 5<<20)})
 		big = w.AppendTo(big)
