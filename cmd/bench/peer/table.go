@@ -20,6 +20,9 @@ func atMost(x float64) bound       { return bound{limit: x} }
 func (b bound) met(kafka, varve float64) bool {
 	v := varve
 	if b.ratio {
+		if kafka <= 0 || varve <= 0 {
+			return false // not measured: a run too short for the clock, or another process's CPU
+		}
 		v = varve / kafka
 	}
 	if b.least {

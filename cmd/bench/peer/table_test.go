@@ -13,6 +13,7 @@ func TestTableSaysWhatWasMet(t *testing.T) {
 	tab.add("memory", "MB", 390, 39, atMost(40))
 	tab.note("p99", "ms", 6.25, 2)
 	tab.add("offload", "cores", none, 0.5, atMost(1))
+	tab.add("unmeasured", "s", 4, 0, timesAtMost(0.25))
 	tab.print()
 	var got []string
 	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[2:] {
@@ -24,6 +25,7 @@ func TestTableSaysWhatWasMet(t *testing.T) {
 		"| memory | MB | 390 | 39 | 0.10 | ≤ 40 | yes |",
 		"| p99 | ms | 6.25 | 2 | 0.32 | | |",
 		"| offload | cores | – | 0.5 | | ≤ 1 | yes |",
+		"| unmeasured | s | 4 | 0 | 0.00 | ≤ 0.25 × | NO |",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
