@@ -229,7 +229,7 @@ func (l *Log) FirstUnstable(hw kafka.Offset) (kafka.Offset, error) {
 	err := l.withProducers(func(s *producer.State) {
 		s.Revealed(hw)
 		stable = s.FirstUnstable(hw)
-		if s.OpenTxns() == 0 && s.FirstUnstable(0) == 0 && stable == hw {
+		if s.OpenTxns() == 0 && hw >= l.End() { // every marker is below
 			l.txns.Store(txnsNone)
 		}
 	})

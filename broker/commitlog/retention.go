@@ -130,8 +130,12 @@ func (l *Log) SetLogStart(o kafka.Offset) error {
 	if err != nil {
 		return err
 	}
-	l.epochs.Store(e.from(o))
-	return nil
+	cut := e.from(o)
+	l.epochs.Store(cut)
+	if len(cut.list) == len(e.list) {
+		return nil
+	}
+	return l.writeEpochs(cut, false)
 }
 
 // DropLocal removes the sealed segments that end at or below upTo from this disk. The

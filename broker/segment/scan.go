@@ -20,7 +20,6 @@ type Scanner struct {
 
 	buf    []byte
 	bufPos int64
-	err    error
 }
 
 // A Step is one batch that a Scanner came to.
