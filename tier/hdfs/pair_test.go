@@ -2,6 +2,7 @@ package hdfs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -41,6 +42,8 @@ func TestRenamesSettleOverAFailover(t *testing.T) {
 	for range writers {
 		<-half
 	}
+	stop, wrote := make(chan struct{}), make(chan []string)
+	go func() { wrote <- writeOn(t, s, stop) }()
 	active.Kill()
 	begin := time.Now()
 	wg.Wait()
@@ -51,11 +54,39 @@ func TestRenamesSettleOverAFailover(t *testing.T) {
 	if got, err := s.List(t.Context(), "to"); err != nil || len(got) != writers*each {
 		t.Fatalf("%d targets, %v, want %d", len(got), err, writers*each)
 	}
-	if err := put(t.Context(), s, "after", []byte("written to the other")); err != nil {
-		t.Fatal(err)
+	close(stop)
+	names := <-wrote
+	for _, name := range names {
+		if got, err := get(t.Context(), s, name); err != nil || string(got) != name {
+			t.Errorf("%s, which was closed, holds %q, %v", name, got, err)
+		}
 	}
-	if got, err := get(t.Context(), s, "after"); err != nil || string(got) != "written to the other" {
-		t.Fatalf("read back %q, %v", got, err)
+	t.Logf("%d files were written meanwhile", len(names))
+}
+
+// writeOn writes small files until stop, under new names after every failure, and
+// returns the names of those whose Close went through; at least one after stop.
+func writeOn(t *testing.T, s tier.Store, stop <-chan struct{}) (names []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	for i, last := 0, false; ; i++ {
+		name := fmt.Sprintf("file-%d", i)
+		err := put(ctx, s, name, []byte(name))
+		switch {
+		case err == nil:
+			names = append(names, name)
+		case ctx.Err() != nil || !errors.Is(err, tier.ErrUnavailable) && !errors.Is(err, tier.ErrUnsettled):
+			t.Errorf("writing %s: %v", name, err)
+			return names
+		}
+		if last && err == nil {
+			return names
+		}
+		select {
+		case <-stop:
+			last = true
+		default:
+		}
 	}
 }
 

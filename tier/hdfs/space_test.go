@@ -100,7 +100,9 @@ func TestNoDataNodeIsUnavailable(t *testing.T) {
 	h.DataNodes[0].Kill()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for { // until the NameNode has noticed
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C { // until the NameNode has noticed
 		stats, err := s.NameNode().FsStats(ctx)
 		if err != nil {
 			t.Fatal(err)
