@@ -2,13 +2,12 @@ package commitlog
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-
-	"crypto/rand"
 
 	"varve/broker/kafka"
 	"varve/broker/vfs"
