@@ -3,6 +3,8 @@ package group
 import (
 	"maps"
 	"slices"
+
+	"varve/broker/kafka"
 )
 
 // expireOffsets drops what was committed too long ago, and groups that have nothing
@@ -49,13 +51,14 @@ func (m *Machine) dropGroup(g *group) {
 	delete(m.groups, g.name)
 }
 
-// ForgetTopic drops what groups have committed for a topic that was deleted.
-func (m *Machine) ForgetTopic(topic string) []Record {
+// ForgetTopics drops what groups have committed for topics that are gone. id is the
+// topic's when it was committed, zero where that is not known.
+func (m *Machine) ForgetTopics(gone func(topic string, id kafka.TopicID) bool) []Record {
 	m.begin(m.now)
 	for _, name := range slices.Sorted(maps.Keys(m.groups)) {
 		g := m.groups[name]
 		for _, at := range g.places() {
-			if at.topic == topic {
+			if gone(at.topic, g.offsets[at].topicID) {
 				m.dropOffset(g, at)
 			}
 		}
