@@ -247,6 +247,14 @@ func (d *Dir) Failed() error {
 	return nil
 }
 
+// touch says that a checkpoint is due. Every append comes here by its high watermark:
+// the line of memory that all logs share is written only when that is news.
+func (d *Dir) touch() {
+	if !d.changed.Load() {
+		d.changed.Store(true)
+	}
+}
+
 // fail takes the folder out of service.
 func (d *Dir) fail(err error) error {
 	if vfs.Full(err) {

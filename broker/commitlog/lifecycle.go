@@ -162,7 +162,7 @@ func (d *Dir) setAside(l *Log, kind string) (string, error) {
 		delete(d.mu.logs, l.home.Name)
 	}
 	d.mu.Unlock()
-	d.changed.Store(true)
+	d.touch()
 	name := asideName(l.home.Name, kind)
 	if err := d.fs.Rename(l.home.Path(), path.Join(d.path, name)); err != nil {
 		return "", d.fail(err)

@@ -155,7 +155,7 @@ func (l *Log) SetHighWatermark(o kafka.Offset) {
 		panic(fmt.Sprintf("commitlog: %v: high watermark %d above log end %d", l.tp, o, end))
 	}
 	l.high.Store(int64(o))
-	l.dir.changed.Store(true)
+	l.dir.touch()
 }
 
 // Config is the config in force.

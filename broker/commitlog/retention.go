@@ -125,7 +125,7 @@ func (l *Log) SetLogStart(o kafka.Offset) error {
 		return fmt.Errorf("raising the log start of %v: %d is above the log end %d: %w", l.tp, o, end, ErrOffsetOutOfRange)
 	}
 	l.publish(v.segs, o, max(o, v.LocalStart))
-	l.dir.changed.Store(true)
+	l.dir.touch()
 	e, err := l.Epochs()
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (l *Log) DropLocal(upTo kafka.Offset) (segments int, bytes int64, err error
 		logStart = max(logStart, local)
 	}
 	l.publish(v.segs[n:len(v.segs):len(v.segs)], logStart, local)
-	l.dir.changed.Store(true)
+	l.dir.touch()
 	l.mu.Unlock()
 
 	for _, s := range gone {

@@ -197,7 +197,7 @@ func (l *Log) advance(to kafka.Offset) {
 			return
 		}
 		if l.synced.CompareAndSwap(at, int64(to)) {
-			l.dir.changed.Store(true)
+			l.dir.touch()
 			return
 		}
 	}

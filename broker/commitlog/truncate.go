@@ -56,7 +56,7 @@ func (l *Log) truncate(v *View, o kafka.Offset) error {
 	l.high.Store(min(l.high.Load(), int64(end)))
 	l.synced.Store(min(l.synced.Load(), int64(end)))
 	l.txns.Store(txnsUnknown)
-	l.dir.changed.Store(true)
+	l.dir.touch()
 	if err := l.cutDerived(cut.Base, end); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (l *Log) TruncateFullyAndStartAt(o kafka.Offset, keepLogStart bool) error {
 	l.synced.Store(int64(o))
 	l.txns.Store(txnsUnknown)
 	l.epochs.Store(&Epochs{})
-	l.dir.changed.Store(true)
+	l.dir.touch()
 	for _, s := range v.segs {
 		if err := s.Remove(); err != nil {
 			return l.fail("truncating", err)
