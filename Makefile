@@ -30,7 +30,7 @@ help:
 
 build:
 	@echo '== build: bin/varve $(VERSION)'
-	@go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/varve ./cmd/varve
+	@go build -trimpath -ldflags '-X varve/cmd/standalone.version=$(VERSION)' -o bin/varve ./cmd/varve
 
 # setup installs what the tests need where it may (root on Debian), and otherwise
 # says what is missing and what is skipped for it.

@@ -52,7 +52,7 @@ func (h *Host) take(t *metadata.Topic, work *crew) {
 				next.parts[n] = p
 			} else if p.Settings() != settings {
 				p.Set(settings)
-				p.Tier(h.opt.Archive)
+				p.Tier(h.tier)
 			}
 			h.lead(p, state)
 		})
@@ -119,7 +119,7 @@ func (h *Host) lead(p *partition.Partition, s metadata.PartitionState) {
 		p.Resign()
 	}
 	err := p.Lead(time.Now(), partition.Term{Epoch: s.LeaderEpoch, PartitionEpoch: s.PartitionEpoch, Broker: h.opt.Broker,
-		Replicas: s.Replicas, ISR: s.ISR}, h.opt.Archive)
+		Replicas: s.Replicas, ISR: s.ISR}, h.tier)
 	if err != nil {
 		h.log.Error("becoming leader failed: the partition is out of service", "partition", p.Name().String(), "epoch", s.LeaderEpoch, "err", err)
 	}
@@ -151,7 +151,7 @@ func (h *Host) drop(t *metadata.Topic) {
 
 // removeDeleted begins to remove deleted topics from the tier.
 func (h *Host) removeDeleted(image *metadata.Image) {
-	if h.opt.Archive == nil {
+	if h.tier == nil {
 		return
 	}
 	for _, t := range image.Deleted() {
@@ -160,7 +160,7 @@ func (h *Host) removeDeleted(image *metadata.Image) {
 		}
 		h.removing[t.ID] = true
 		id := t.ID
-		h.opt.Archive.DeleteTopic(t.Name, id, func() { h.opt.Forget(id) })
+		h.tier.DeleteTopic(t.Name, id, func() { h.opt.Forget(id) })
 	}
 }
 

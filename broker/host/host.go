@@ -39,8 +39,6 @@ type Options struct {
 	// CheckpointEvery is log.flush.offset.checkpoint.interval.ms, RetentionEvery
 	// log.retention.check.interval.ms.
 	CheckpointEvery, RetentionEvery time.Duration
-	// Archive is the tier; nil without one.
-	Archive *archive.Archive
 	// Forget is told that nothing of a deleted topic is left in the tier (T14).
 	Forget func(id kafka.TopicID)
 }
@@ -48,6 +46,7 @@ type Options struct {
 // A Host is the partitions of one broker.
 type Host struct {
 	opt  Options
+	tier *archive.Archive // nil without a tier
 	dirs []*commitlog.Dir
 	log  *slog.Logger
 	end  context.CancelFunc
@@ -111,6 +110,9 @@ func (h *Host) dirFailed(d *commitlog.Dir, err error) {
 	h.log.Error("log dir out of service: its partitions answer KAFKA_STORAGE_ERROR; mend the disk and restart the broker",
 		"dir", d.Path(), "err", err)
 }
+
+// Attach gives the host its tier, before the first Follow.
+func (h *Host) Attach(tier *archive.Archive) { h.tier = tier }
 
 // ClusterID is what the folders say; "" if they are new.
 func (h *Host) ClusterID() string {
@@ -199,6 +201,13 @@ func (h *Host) Partitions() []*partition.Partition {
 
 // Dirs are the log folders in service, and those that failed since.
 func (h *Host) Dirs() []*commitlog.Dir { return h.dirs }
+
+// Abandon lets the folders go without a word, as a crash would: for a start that failed.
+func (h *Host) Abandon() {
+	for _, d := range h.dirs {
+		d.Abandon()
+	}
+}
 
 // Close resigns from everything, closes the logs durably and marks the stop as clean.
 func (h *Host) Close(ctx context.Context, epoch kafka.BrokerEpoch) error {

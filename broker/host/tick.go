@@ -3,6 +3,9 @@ package host
 import (
 	"context"
 	"time"
+
+	"varve/broker/commitlog"
+	"varve/broker/partition"
 )
 
 // pulse is what the ticks remember.
@@ -71,28 +74,37 @@ func (h *Host) plausible(now time.Time) bool {
 	return false
 }
 
-// Retain is one retention pass over the partitions that are led here. Tiered ones are
-// the archive's, which knows what the tier holds.
+// Retain is one retention pass over the partitions that are led here. What a tiered one
+// lets go is the archive's to say, which knows what the tier holds; here its active
+// segment is rolled when it alone is more than may stay, so that it can be tiered.
 func (h *Host) Retain(now time.Time) {
 	for _, p := range h.Partitions() {
-		if _, leads := p.Epoch(); !leads || p.Remote() != nil {
+		if _, leads := p.Epoch(); !leads {
 			continue
 		}
 		v, err := p.Retention(now.UnixMilli())
-		if err != nil {
-			h.log.Warn("deciding on retention failed", "partition", p.Name().String(), "err", err)
-			continue
-		}
-		if v.Segments == 0 && !v.Roll {
-			continue
-		}
-		n, bytes, err := p.Log().Apply(v, now.UnixMilli())
 		switch {
 		case err != nil:
-			h.log.Error("retention failed; it is tried again", "partition", p.Name().String(), "err", err)
-		case n > 0:
-			h.log.Info("retention deleted segments", "partition", p.Name().String(), "segments", n, "bytes", bytes,
-				"until", v.Until, "reason", v.Reason)
+			h.log.Warn("deciding on retention failed", "partition", p.Name().String(), "err", err)
+		case p.Remote() == nil && (v.Segments > 0 || v.Roll):
+			h.retain(p, v, now)
+		case p.Remote() != nil && v.Roll:
+			if err := p.Log().Roll(now.UnixMilli()); err != nil {
+				h.log.Error("rolling a segment for the tier failed; it is tried again", "partition", p.Name().String(), "err", err)
+				continue
+			}
+			p.Remote().Kick()
 		}
+	}
+}
+
+func (h *Host) retain(p *partition.Partition, v commitlog.Verdict, now time.Time) {
+	n, bytes, err := p.Log().Apply(v, now.UnixMilli())
+	switch {
+	case err != nil:
+		h.log.Error("retention failed; it is tried again", "partition", p.Name().String(), "err", err)
+	case n > 0:
+		h.log.Info("retention deleted segments", "partition", p.Name().String(), "segments", n, "bytes", bytes,
+			"until", v.Until, "reason", v.Reason)
 	}
 }

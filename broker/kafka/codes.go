@@ -111,6 +111,8 @@ const (
 	UnreleasedInstanceID               Code = 111
 	UnsupportedAssignor                Code = 112
 	StaleMemberEpoch                   Code = 113
+	MismatchedEndpointType             Code = 114
+	UnsupportedEndpointType            Code = 115
 	TransactionAbortable               Code = 120
 	InvalidRegularExpression           Code = 128
 	RebootstrapRequired                Code = 129
@@ -226,6 +228,8 @@ var codeFacts = map[Code]codeFact{
 	UnreleasedInstanceID:               {"UNRELEASED_INSTANCE_ID", false},
 	UnsupportedAssignor:                {"UNSUPPORTED_ASSIGNOR", false},
 	StaleMemberEpoch:                   {"STALE_MEMBER_EPOCH", false},
+	MismatchedEndpointType:             {"MISMATCHED_ENDPOINT_TYPE", false},
+	UnsupportedEndpointType:            {"UNSUPPORTED_ENDPOINT_TYPE", false},
 	TransactionAbortable:               {"TRANSACTION_ABORTABLE", false},
 	InvalidRegularExpression:           {"INVALID_REGULAR_EXPRESSION", false},
 	RebootstrapRequired:                {"REBOOTSTRAP_REQUIRED", false},

@@ -15,7 +15,7 @@ type Waker interface{ Wake() }
 // It is registered once per partition and serves any number of waits, so a fetch
 // session of a thousand partitions costs an append one bit.
 //
-//	Arm(need) ──► marks gather ──► Wake, once ──► Take the bits ──► read ──► Arm
+//	Look ─► read ─► Arm(need) ──► marks gather ──► Wake, once ──► Look …
 //
 // Marks may come from any goroutine; the other methods belong to the reader.
 type Watcher struct {
@@ -23,15 +23,18 @@ type Watcher struct {
 	waker  Waker
 	armed  atomic.Bool
 	need   atomic.Int64 // bytes that are worth waking for; set before armed
-	gained atomic.Int64 // bytes marked since Arm
+	gained atomic.Int64 // bytes marked since Look
 }
+
+// urgent is worth waking for whatever the need.
+const urgent = 1 << 40
 
 // NewWatcher returns a watcher of n partitions, each of which counts as marked:
 // nothing is known of it yet.
 func NewWatcher(n int, waker Waker) *Watcher {
 	w := &Watcher{words: make([]atomic.Uint64, (n+63)/64), waker: waker}
 	for i := range n {
-		w.Mark(i, 0)
+		w.Set(i)
 	}
 	return w
 }
@@ -39,24 +42,33 @@ func NewWatcher(n int, waker Waker) *Watcher {
 // Mark says that partition i has n more bytes to show; n < 0 is news that must
 // not wait for more (an error, a new leader).
 func (w *Watcher) Mark(i int, n int64) {
-	word, bit := &w.words[i/64], uint64(1)<<(i%64)
-	if word.Load()&bit == 0 {
-		word.Or(bit)
+	w.Set(i)
+	if n < 0 {
+		n = urgent
 	}
-	if !w.armed.Load() {
-		return
-	}
-	if (n < 0 || w.gained.Add(n) >= w.need.Load()) && w.armed.CompareAndSwap(true, false) {
+	if w.gained.Add(n) >= w.need.Load() && w.armed.Load() && w.armed.CompareAndSwap(true, false) {
 		w.waker.Wake()
 	}
 }
 
-// Arm asks for one Wake when marks bring need bytes. The reader looks at the
-// partitions once more after Arm: what came before it does not wake.
-func (w *Watcher) Arm(need int64) {
+// Set marks partition i without waking anybody: the reader knows itself that it has to
+// look there again.
+func (w *Watcher) Set(i int) {
+	word, bit := &w.words[i/64], uint64(1)<<(i%64)
+	if word.Load()&bit == 0 {
+		word.Or(bit)
+	}
+}
+
+// Look begins a look at the partitions: what they bring from here on counts for Arm.
+func (w *Watcher) Look() { w.gained.Store(0) }
+
+// Arm asks for one Wake when need bytes have been marked since Look. It is false where
+// they have been already: look again instead of waiting.
+func (w *Watcher) Arm(need int64) bool {
 	w.need.Store(need)
-	w.gained.Store(0)
 	w.armed.Store(true)
+	return w.gained.Load() < need || !w.armed.CompareAndSwap(true, false)
 }
 
 // Disarm takes the wish back.

@@ -1,0 +1,30 @@
+package oracle
+
+import (
+	"os"
+	"testing"
+
+	"varve/cmd/e2e/servers"
+)
+
+// TestKafkaAgreesWithItself tells the stories to two real Kafkas: what differs
+// there is chance, and must be neutral. VARVE_ORACLE_SELF=1 asks for it.
+func TestKafkaAgreesWithItself(t *testing.T) {
+	if os.Getenv("VARVE_ORACLE_SELF") == "" {
+		t.Skip("set VARVE_ORACLE_SELF=1: it checks the oracle, not Varve")
+	}
+	o := servers.KafkaOptions{Properties: map[string]string{"auto.create.topics.enable": "false"}}
+	report, err := Run(servers.KafkaFor(t, o).Addr, servers.KafkaFor(t, o).Addr, Cases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range report.Failures {
+		t.Error(err)
+	}
+	for _, d := range report.Differences {
+		t.Error(d)
+	}
+	for name, n := range report.Asked {
+		t.Logf("%s: %d requests", name, n)
+	}
+}
