@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"slices"
-
 	"varve/broker/kafka"
 	"varve/broker/metadata"
 	"varve/broker/replica"
