@@ -112,7 +112,7 @@ func (c *Config) jointLogs(at faultAt) {
 var tierSchemes = []string{"hdfs", "file"}
 
 func (c *Config) jointTier(at faultAt) {
-	if c.Value("tier.url") != nil {
+	if c.String("tier.url") != "" { // empty is none, over a file that names one
 		u, err := url.Parse(c.String("tier.url"))
 		switch {
 		case err != nil:
