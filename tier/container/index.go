@@ -155,3 +155,20 @@ func DecodeEpochs(b []byte) ([]kafka.EpochStart, error) {
 	}
 	return out, nil
 }
+
+// Cut is the last start of a batch after from and at or before to that the index
+// knows, with an offset that no record before it reaches; the log's end is one too.
+// ok is false where there is none.
+func (t *Tail) Cut(from, to int64) (pos int64, upper kafka.Offset, ok bool) {
+	if end := t.Parts[Log].Size; to >= end && from < end {
+		return end, t.End + 1, true
+	}
+	ix := t.Part(OffsetIndex)
+	i := sort.Search(len(ix)/8, func(i int) bool { return int64(binary.BigEndian.Uint32(ix[8*i+4:])) > to })
+	if i == 0 {
+		return 0, 0, false
+	}
+	e := ix[8*(i-1):]
+	pos = int64(binary.BigEndian.Uint32(e[4:]))
+	return pos, t.Base + kafka.Offset(binary.BigEndian.Uint32(e)), pos > from
+}
