@@ -21,6 +21,9 @@ func neutral(path, value string) string {
 			if n.keep != nil && n.keep.MatchString(value) {
 				return value
 			}
+			if n.part != nil {
+				return n.part.ReplaceAllString(value, n.as)
+			}
 			return n.as
 		}
 	}
@@ -30,17 +33,19 @@ func neutral(path, value string) string {
 var neutrals = []struct {
 	path *regexp.Regexp
 	keep *regexp.Regexp // values that are no accident and stay
+	part *regexp.Regexp // what of the value is replaced; nil = all
 	as   string
 }{
-	{regexp.MustCompile(`(^|\.)ClusterID$`), regexp.MustCompile(`^null$`), "<cluster id>"},
-	{regexp.MustCompile(`(^|\.)Port$`), regexp.MustCompile(`^(-1|0)$`), "<port>"},
-	{regexp.MustCompile(`(^|\.)Host$`), regexp.MustCompile(`^$`), "<host>"},
-	{regexp.MustCompile(`(^|\.)TopicID$`), regexp.MustCompile(`^\[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\]$`), "<topic id>"},
-	{regexp.MustCompile(`(^|\.)(SessionID)$`), regexp.MustCompile(`^0$`), "<session>"},
-	{regexp.MustCompile(`(^|\.)ProducerID$`), regexp.MustCompile(`^(-1|0)$`), "<producer id>"},
-	{regexp.MustCompile(`(^|\.)(MemberID|LeaderID|Leader)$`), regexp.MustCompile(`^(-?[0-9]*|<.*>)$`), "<member>"},
-	{regexp.MustCompile(`(^|\.)LogAppendTime(Ms|Millis)?$`), regexp.MustCompile(`^-1$`), "<append time>"},
-	{regexp.MustCompile(`(^|\.)FinalizedFeaturesEpoch$`), regexp.MustCompile(`^-1$`), "<epoch>"},
+	{path: regexp.MustCompile(`(^|\.)ClusterID$`), keep: regexp.MustCompile(`^null$`), as: "<cluster id>"},
+	{path: regexp.MustCompile(`(^|\.)Port$`), keep: regexp.MustCompile(`^(-1|0)$`), as: "<port>"},
+	{path: regexp.MustCompile(`(^|\.)Host$`), keep: regexp.MustCompile(`^$`), as: "<host>"},
+	{path: regexp.MustCompile(`(^|\.)TopicID$`), keep: regexp.MustCompile(`^\[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\]$`), as: "<topic id>"},
+	{path: regexp.MustCompile(`(^|\.)(SessionID)$`), keep: regexp.MustCompile(`^0$`), as: "<session>"},
+	{path: regexp.MustCompile(`(^|\.)ProducerID$`), keep: regexp.MustCompile(`^(-1|0)$`), as: "<producer id>"},
+	{path: regexp.MustCompile(`(^|\.)(MemberID|LeaderID|Leader)$`), keep: regexp.MustCompile(`^(-?[0-9]*|<.*>)$`), as: "<member>"},
+	{path: regexp.MustCompile(`(^|\.)LogAppendTime(Ms|Millis)?$`), keep: regexp.MustCompile(`^-1$`), as: "<append time>"},
+	{path: regexp.MustCompile(`(^|\.)FinalizedFeaturesEpoch$`), keep: regexp.MustCompile(`^-1$`), as: "<epoch>"},
+	{path: regexp.MustCompile(`ErrorMessage$`), part: regexp.MustCompile(`within \[-?\d+, \d+\]`), as: "within <range>"},
 }
 
 // allowedBy returns the rule that allows d, or nil.

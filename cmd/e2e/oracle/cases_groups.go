@@ -36,6 +36,7 @@ func findCoordinator(x *Exchange) {
 			req.CoordinatorKey = "any"
 			return req
 		}), func(resp kmsg.Response) bool { return resp.(*kmsg.FindCoordinatorResponse).ErrorCode == 0 })
+		x.Loaded()
 		ask("of a group", 0, "any")
 		ask("of the empty group", 0, "")
 		ask("of two groups", 0, "any", "other")
@@ -47,6 +48,19 @@ func findCoordinator(x *Exchange) {
 		}
 	})
 }
+
+// Loaded waits until every shard of the coordinator serves: a broker that has just made
+// the offsets topic may answer "loading" for a while.
+func (x *Exchange) Loaded() {
+	for i := range 16 {
+		x.Eventually("a loaded coordinator", same(func() kmsg.Request {
+			return heartbeatRequest(3, fmt.Sprintf("loaded-%d", i), "nobody", 1)
+		}), func(resp kmsg.Response) bool { return resp.(*kmsg.HeartbeatResponse).ErrorCode == unknownMember })
+	}
+}
+
+// unknownMember is UNKNOWN_MEMBER_ID.
+const unknownMember = 25
 
 func joinRequest(version int16, group, member string) *kmsg.JoinGroupRequest {
 	req := at(version, kmsg.NewPtrJoinGroupRequest())

@@ -78,7 +78,6 @@ func produceWrong(x *Exchange) {
 		what    string
 		records func() []byte
 	}{
-		{"no records", func() []byte { return nil }},
 		{"empty records", func() []byte { return []byte{} }},
 		{"a torn batch", func() []byte { b := batchSpec{}.bytes(); return b[:len(b)-3] }},
 		{"half a header", func() []byte { return batchSpec{}.bytes()[:30] }},
@@ -121,6 +120,7 @@ func produceWrong(x *Exchange) {
 			return req
 		})
 	})
+	x.Ask("null records", func(s *Side) kmsg.Request { return produce(s, 9, "refused", 0, nil) })
 	x.Topic("small", 1, "segment.bytes", "1048576", "min.insync.replicas", "2")
 	x.Ask("fewer in sync than asked for", func(s *Side) kmsg.Request { return produce(s, 9, "small", 0, batchSpec{}.bytes()) })
 }

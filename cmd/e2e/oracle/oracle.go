@@ -31,6 +31,7 @@ type Exchange struct {
 	asked       int
 	differences []Difference
 	failures    []error
+	logf        func(format string, args ...any)
 }
 
 // A Range is the versions of one API, both ends included.
@@ -44,16 +45,19 @@ type Report struct {
 	Failures    []error        // steps that could not be carried out
 }
 
-// Run tells every case to both sides and reports.
-func Run(kafkaAddr, varveAddr string, cases []Case) (*Report, error) {
+// Run tells every case to both sides and reports. It says to logf how long each
+// case took, and which steps were slow.
+func Run(kafkaAddr, varveAddr string, cases []Case, logf func(format string, args ...any)) (*Report, error) {
 	r := &Report{Asked: map[string]int{}, Allowed: map[string]int{}}
 	versions, err := commonVersions(kafkaAddr, varveAddr)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range cases {
-		x := &Exchange{Kafka: NewSide("kafka", kafkaAddr), Varve: NewSide("varve", varveAddr), Versions: versions, name: c.Name}
+		x := &Exchange{Kafka: NewSide("kafka", kafkaAddr), Varve: NewSide("varve", varveAddr), Versions: versions, name: c.Name, logf: logf}
+		begun := time.Now()
 		c.Tell(x)
+		logf("%s: %d requests in %v", c.Name, x.asked, time.Since(begun).Round(time.Millisecond))
 		x.Kafka.Close()
 		x.Varve.Close()
 		r.add(x)
@@ -73,19 +77,9 @@ func (r *Report) add(x *Exchange) {
 	r.Asked[x.name] += x.asked
 }
 
-// Ask sends what build makes to each side and compares the answers. It returns both
-// answers, nil where a side closed the connection.
-func (x *Exchange) Ask(step string, build func(s *Side) kmsg.Request) (kafka, varve kmsg.Response) {
-	x.asked++
-	kreq, vreq := build(x.Kafka), build(x.Varve)
-	d := Difference{Case: x.name, Step: step, API: kmsg.NameForKey(kreq.Key()), Version: kreq.GetVersion()}
-	kafka, kerr := x.Kafka.Call(kreq)
-	varve, verr := x.Varve.Call(vreq)
-	x.settle(d, outcome(kafka, kerr), outcome(varve, verr), kerr, verr)
-	if kerr == nil && verr == nil {
-		x.record(d, compare(x.Kafka.flatten(kafka, neutral), x.Varve.flatten(varve, neutral)))
-	}
-	return kafka, varve
+// Ask sends what build makes to each side and compares the answers.
+func (x *Exchange) Ask(step string, build func(s *Side) kmsg.Request) {
+	x.Learn(step, build, func(*Side, kmsg.Response) {})
 }
 
 // Learn asks, and lets each side learn from its own answer before the comparison.
@@ -93,28 +87,57 @@ func (x *Exchange) Learn(step string, build func(s *Side) kmsg.Request, learn fu
 	x.asked++
 	kreq, vreq := build(x.Kafka), build(x.Varve)
 	d := Difference{Case: x.name, Step: step, API: kmsg.NameForKey(kreq.Key()), Version: kreq.GetVersion()}
-	kafka, kerr := x.Kafka.Call(kreq)
-	varve, verr := x.Varve.Call(vreq)
-	x.settle(d, outcome(kafka, kerr), outcome(varve, verr), kerr, verr)
-	if kerr != nil || verr != nil {
-		return
+	var kafka, varve kmsg.Response
+	kerr, verr := x.both(d,
+		func() (err error) { kafka, err = x.Kafka.Call(kreq); return err },
+		func() (err error) { varve, err = x.Varve.Call(vreq); return err })
+	if kerr == nil {
+		learn(x.Kafka, kafka)
 	}
-	learn(x.Kafka, kafka)
-	learn(x.Varve, varve)
-	x.record(d, compare(x.Kafka.flatten(kafka, neutral), x.Varve.flatten(varve, neutral)))
+	if verr == nil {
+		learn(x.Varve, varve)
+	}
+	if kerr == nil && verr == nil {
+		x.record(d, compare(x.Kafka.flatten(kafka, neutral), x.Varve.flatten(varve, neutral)))
+	}
 }
 
-// Frame sends raw bytes to each side and compares whether and what they answer.
+// slow is how long a step may take without being told of.
+const slow = 500 * time.Millisecond
+
+// both asks the two sides at once and settles how they ended.
+func (x *Exchange) both(d Difference, kafka, varve func() error) (kerr, verr error) {
+	begun := time.Now()
+	var ktook time.Duration
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		kerr = kafka()
+		ktook = time.Since(begun)
+	}()
+	verr = varve()
+	vtook := time.Since(begun)
+	<-done
+	if max(ktook, vtook) > slow {
+		x.logf("%s, %s, %s v%d: kafka took %v, varve %v", d.Case, d.Step, d.API, d.Version,
+			ktook.Round(time.Millisecond), vtook.Round(time.Millisecond))
+	}
+	x.settle(d, outcomeOf(kerr), outcomeOf(verr), kerr, verr)
+	return kerr, verr
+}
+
+// Frame sends raw bytes to each side and compares whether they answer. What they say
+// is compared where the request has words for it.
 func (x *Exchange) Frame(step string, frame []byte) {
 	x.asked++
-	k, kerr := x.Kafka.Frame(frame)
-	v, verr := x.Varve.Frame(frame)
 	d := Difference{Case: x.name, Step: step, API: "frame", Version: -1}
-	x.settle(d, outcomeOf(kerr), outcomeOf(verr), kerr, verr)
-	if kerr == nil && verr == nil && fmt.Sprintf("%x", k) != fmt.Sprintf("%x", v) {
-		x.record(d, []Difference{{Path: "bytes", Kafka: fmt.Sprintf("%x", k), Varve: fmt.Sprintf("%x", v)}})
-	}
+	x.both(d,
+		func() error { _, err := x.Kafka.Frame(frame); return err },
+		func() error { _, err := x.Varve.Frame(frame); return err })
 }
+
+// patience is how long a side may take to come to what a story rests on.
+const patience = 30 * time.Second
 
 // Eventually repeats a question to each side until good says yes: what follows may
 // rest on it. Nothing is compared.
@@ -153,7 +176,7 @@ func (x *Exchange) settle(d Difference, kafka, varve string, kerr, verr error) {
 		x.record(d, []Difference{{Path: "outcome", Kafka: kafka, Varve: varve}})
 	}
 	for _, err := range []error{kerr, verr} {
-		if err != nil && !errors.Is(err, errClosed) {
+		if err != nil && !errors.Is(err, errClosed) && !errors.Is(err, errSilent) {
 			x.failures = append(x.failures, fmt.Errorf("%s, %s: %w", d.Case, d.Step, err))
 		}
 	}
@@ -166,17 +189,11 @@ func (x *Exchange) record(at Difference, ds []Difference) {
 	}
 }
 
-func outcome(_ kmsg.Response, err error) string { return outcomeOf(err) }
-
 func outcomeOf(err error) string {
-	switch {
-	case err == nil:
+	if err == nil {
 		return "answer"
-	case errors.Is(err, errClosed):
-		return "connection closed"
-	default:
-		return err.Error()
 	}
+	return err.Error()
 }
 
 // commonVersions asks both what they serve and returns what both do.

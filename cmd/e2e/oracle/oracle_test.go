@@ -14,7 +14,7 @@ func TestVarveAnswersAsKafkaDoes(t *testing.T) {
 	kafka := servers.KafkaFor(t, servers.KafkaOptions{Properties: map[string]string{"auto.create.topics.enable": "false"}})
 	varve := servers.VarveFor(t, servers.VarveOptions{Properties: map[string]string{
 		"node.id": "1", "auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "4"}})
-	report, err := Run(kafka.Addr, varve.Addr, Cases())
+	report, err := Run(kafka.Addr, varve.Addr, Cases(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func TestKafkaAgreesWithItself(t *testing.T) {
 		t.Skip("set VARVE_ORACLE_SELF=1: it checks the oracle, not Varve")
 	}
 	o := servers.KafkaOptions{Properties: map[string]string{"auto.create.topics.enable": "false"}}
-	report, err := Run(servers.KafkaFor(t, o).Addr, servers.KafkaFor(t, o).Addr, Cases())
+	report, err := Run(servers.KafkaFor(t, o).Addr, servers.KafkaFor(t, o).Addr, Cases(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}

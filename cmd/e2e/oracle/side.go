@@ -26,8 +26,9 @@ type Side struct {
 	names   map[string]string // a learned value as text → its shared name
 }
 
-// patience bounds one answer; a broker that has not answered by then is silent.
-const patience = 20 * time.Second
+// A broker that has not answered within silence leaves the request without answer.
+// Nothing that is asked here may take so long.
+const silence = 5 * time.Second
 
 // NewSide returns a side that has not connected yet.
 func NewSide(name, addr string) *Side {
@@ -55,8 +56,11 @@ func (s *Side) Close() {
 	}
 }
 
-// errClosed is the broker's answer to what it will not answer.
-var errClosed = errors.New("connection closed")
+// What a broker does instead of answering.
+var (
+	errClosed = errors.New("connection closed")
+	errSilent = errors.New("no answer")
+)
 
 // Call sends req and reads its answer.
 func (s *Side) Call(req kmsg.Request) (kmsg.Response, error) {
@@ -104,7 +108,7 @@ func (s *Side) Frame(frame []byte) ([]byte, error) {
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
-	s.conn.SetDeadline(time.Now().Add(patience))
+	s.conn.SetDeadline(time.Now().Add(silence))
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(frame)))
 	if _, err := s.conn.Write(append(out, frame...)); err != nil {
 		s.Close()
@@ -128,7 +132,7 @@ func (s *Side) read() ([]byte, error) {
 		s.Close()
 		var late net.Error
 		if errors.As(err, &late) && late.Timeout() {
-			return nil, fmt.Errorf("%s: no answer within %v", s.Name, patience)
+			return nil, errSilent
 		}
 		return nil, errClosed
 	}
@@ -144,7 +148,7 @@ func (s *Side) connect() error {
 	if s.conn != nil {
 		return nil
 	}
-	c, err := net.DialTimeout("tcp", s.Addr, patience)
+	c, err := net.DialTimeout("tcp", s.Addr, silence)
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", s.Name, err)
 	}
