@@ -100,6 +100,10 @@ func (l *leadership) enough(minISR int) bool {
 // may come first.
 func (p *Partition) advance(l *leadership) {
 	l.mu.Lock()
+	if p.lead.Load() != l { // a term that has ended moves nothing: the next one counts what was appended
+		l.mu.Unlock()
+		return
+	}
 	high, moved := l.mu.leader.Appended(p.log.End())
 	if moved {
 		p.reveal(high)
