@@ -100,8 +100,11 @@ func (l *leadership) enough(minISR int) bool {
 // may come first.
 func (p *Partition) advance(l *leadership) {
 	l.mu.Lock()
-	if p.lead.Load() != l { // a term that has ended moves nothing: the next one counts what was appended
+	if now := p.lead.Load(); now != l { // a term that has ended moves nothing: the present one counts what was appended
 		l.mu.Unlock()
+		if now != nil {
+			p.advance(now)
+		}
 		return
 	}
 	high, moved := l.mu.leader.Appended(p.log.End())
