@@ -19,33 +19,27 @@ import (
 // group's. Topics and partitions are answered in the order of the request: clients
 // compare them by place.
 func (b *Broker) offsetCommit(x *call, req *kmsg.OffsetCommitRequest) kmsg.Response {
-	codes, known := b.checkCommitted(req)
+	codes, known := checkCommitted(b.opt.Controller.Image(), req)
 	if known == nil {
 		return merged(req, codes, nil)
 	}
 	ask := *req
 	ask.Topics = known
-	resp := b.askGroup(x, req.Group, &ask).(*kmsg.OffsetCommitResponse)
-	if codes == nil {
-		return resp
-	}
-	return merged(req, codes, resp)
+	return merged(req, codes, b.askGroup(x, req.Group, &ask).(*kmsg.OffsetCommitResponse))
 }
 
 // checkCommitted names the topics by name and id as the image knows them and returns
-// those that are there, with the partitions that are. codes are by topic and partition;
-// nil where all is known.
-func (b *Broker) checkCommitted(req *kmsg.OffsetCommitRequest) (codes [][]kafka.Code, known []kmsg.OffsetCommitRequestTopic) {
-	image := b.opt.Controller.Image()
+// those that are there, with the partitions that are. codes are by topic and partition.
+func checkCommitted(image *metadata.Image, req *kmsg.OffsetCommitRequest) (codes [][]kafka.Code, known []kmsg.OffsetCommitRequestTopic) {
 	for i := range req.Topics {
 		t := &req.Topics[i]
-		topic, code := b.topicOf(image, req.Version >= 10, &t.Topic, &t.TopicID)
+		topic, code := topicOf(image, req.Version >= 10, &t.Topic, &t.TopicID)
 		all := make([]kafka.Code, len(t.Partitions))
 		have := *t
 		have.Partitions = nil
 		for k, p := range t.Partitions {
 			all[k] = code
-			if code == kafka.None && (p.Partition < 0 || int(p.Partition) >= int(topic.Count())) {
+			if code == kafka.None && (p.Partition < 0 || p.Partition >= topic.Count()) {
 				all[k] = kafka.UnknownTopicOrPartition
 			}
 			if all[k] == kafka.None {
@@ -61,7 +55,7 @@ func (b *Broker) checkCommitted(req *kmsg.OffsetCommitRequest) (codes [][]kafka.
 
 // topicOf finds a topic by its name, or by its id where the version says so, and fills
 // in the other.
-func (b *Broker) topicOf(image *metadata.Image, byID bool, name *string, id *[16]byte) (*metadata.Topic, kafka.Code) {
+func topicOf(image *metadata.Image, byID bool, name *string, id *[16]byte) (*metadata.Topic, kafka.Code) {
 	if byID {
 		t, ok := image.TopicByID(*id)
 		if !ok {

@@ -41,8 +41,8 @@ func (b *Broker) coordinatorOf(x *call, kind int8, key string) kmsg.FindCoordina
 		b.refused(x, "", -1, e)
 		return one
 	}
-	if x.h.Version >= 1 {
-		one.ErrorMessage = kmsg.StringPtr("NONE")
+	if one.ErrorMessage = kmsg.StringPtr("NONE"); x.h.Version >= 4 {
+		one.ErrorMessage = kmsg.StringPtr("")
 	}
 	at := b.opt.Advertised[x.c.Listener]
 	one.NodeID, one.Host, one.Port = int32(b.opt.Broker), at.Host, int32(at.Port)

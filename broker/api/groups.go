@@ -71,8 +71,7 @@ type question struct {
 // parks the connection until all are there; what is not when the broker stops or the
 // connection is lost is NOT_COORDINATOR: the client asks again.
 func (b *Broker) ask(x *call, qs []question) []kmsg.Response {
-	a := &answers{waker: x.c.Waker()}
-	a.mu.got, a.mu.left = make([]kmsg.Response, len(qs)), len(qs)
+	a := newAnswers(len(qs), x.c.Waker())
 	from := coordinator.Client{ID: x.c.ClientID(), Host: javaHost(x.c)}
 	for i, q := range qs {
 		b.opt.Groups.Ask(q.shard, from, q.req, func(r kmsg.Response) { a.set(i, r) })
@@ -100,6 +99,12 @@ type answers struct {
 		got  []kmsg.Response // nil: not there yet; nil as a whole once nobody waits
 		left int
 	}
+}
+
+func newAnswers(n int, w *conn.Waker) *answers {
+	a := &answers{waker: w}
+	a.mu.got, a.mu.left = make([]kmsg.Response, n), n
+	return a
 }
 
 func (a *answers) set(i int, r kmsg.Response) {

@@ -154,8 +154,7 @@ func (m *Machine) leave(q *kmsg.LeaveGroupRequest) kmsg.Response {
 		return response
 	}
 	if g == nil {
-		response.ErrorCode = int16(kafka.UnknownMemberID)
-		return response
+		g = newGroup(q.Group) // where nobody is a member
 	}
 	leaving := q.Members
 	if q.Version < 3 {
