@@ -65,6 +65,14 @@ var Rules = []Rule{
 		Reason: "a key that Varve does not serve yet is not advertised"},
 	{API: "ApiVersions", Path: regexp.MustCompile(`^(SupportedFeatures|FinalizedFeatures)`),
 		Reason: "Varve has features of its own release line; it has no KRaft metadata.version"},
+	{API: "FindCoordinator", Path: regexp.MustCompile(`ErrorMessage$`), Only: bothSay,
+		Reason: "Varve says which kind of coordinator it does not serve; Kafka says that something is wrong with the request"},
+}
+
+// bothSay tells that both have a text.
+func bothSay(d Difference) bool {
+	said := func(s string) bool { return s != "" && s != "null" && s != "(absent)" && s != "NONE" }
+	return said(d.Kafka) && said(d.Varve)
 }
 
 // keyNotServed tells that only Kafka has the row, or that the count differs.
