@@ -47,8 +47,9 @@ type FileInfo struct {
 
 // CreateOptions say what is known of a file before it is written.
 type CreateOptions struct {
-	// Size is the exact length in bytes to come; stores with blocks take a block
-	// of that size rounded up to their checksum chunk. 0 = not known.
+	// Size is the most bytes that will come, and close to their number: stores with
+	// blocks take a block of that size rounded up to their checksum chunk. A longer
+	// file is refused, a shorter one is for the caller to notice. 0 = not known.
 	Size int64
 }
 
