@@ -132,6 +132,9 @@ func (w *writer) Write(b []byte) (int, error) {
 	if w.size > 0 && w.written+int64(len(b)) > w.size {
 		return 0, w.fail(fmt.Errorf("more than the %d bytes that were to come at most", w.size))
 	}
+	if len(b) == 0 { // the library would ask for a block and never fill it
+		return 0, nil
+	}
 	stop := context.AfterFunc(w.ctx, w.client.cut)
 	defer stop()
 	n, err := w.file.Write(b)

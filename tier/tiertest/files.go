@@ -45,6 +45,29 @@ func createWantsItsFolder(b *bench) {
 	b.absent("none")
 }
 
+// filesMayBeShorterThanSaid: a container's length is known when it has been written.
+func filesMayBeShorterThanSaid(b *bench) {
+	w, err := b.s.Create(b.ctx, "f", tier.CreateOptions{Size: 100_000})
+	b.ok(err)
+	_, err = w.Write(noise(7, 70_000))
+	b.ok(err)
+	b.ok(w.Close())
+	b.holds("f", noise(7, 70_000))
+}
+
+// writingNothingIsNothing: pins are empty files, whose content is written all the same.
+func writingNothingIsNothing(b *bench) {
+	w, err := b.s.Create(b.ctx, "f", tier.CreateOptions{})
+	b.ok(err)
+	for range 2 {
+		if n, err := w.Write(nil); n != 0 || err != nil {
+			b.Fatalf("Write of nothing = %d, %v", n, err)
+		}
+	}
+	b.ok(w.Close())
+	b.holds("f", nil)
+}
+
 func createDoesNotOverwrite(b *bench) {
 	b.put("f", []byte("first"))
 	_, err := b.s.Create(b.ctx, "f", tier.CreateOptions{})

@@ -45,6 +45,8 @@ func Run(t *testing.T, h Harness) {
 		{"FilesReadBackAsWritten", filesReadBackAsWritten},
 		{"BigFilesReadBackAsWritten", bigFilesReadBackAsWritten},
 		{"SizesNeedNotBeKnown", sizesNeedNotBeKnown},
+		{"FilesMayBeShorterThanSaid", filesMayBeShorterThanSaid},
+		{"WritingNothingIsNothing", writingNothingIsNothing},
 		{"CreateWantsItsFolder", createWantsItsFolder},
 		{"CreateDoesNotOverwrite", createDoesNotOverwrite},
 		{"AbortedFilesAreGone", abortedFilesAreGone},
