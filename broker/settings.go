@@ -40,6 +40,9 @@ func (s *settings) compute(own map[string]string) *partition.Settings {
 	if err != nil {
 		codec = record.CodecProducer // it was validated when it was set
 	}
+	// A log keeps to its tier also while the broker runs without one (tier.url unset by
+	// mistake): else its start would rise to what is on this disk, and the tier would
+	// follow and delete the rest.
 	return &partition.Settings{
 		Policy: record.Policy{MaxBytes: int(t.MaxMessageBytes), SegmentBytes: int(t.SegmentBytes), LogAppendTime: t.LogAppendTime,
 			BeforeMax: t.TimestampBeforeMaxMs, AfterMax: t.TimestampAfterMaxMs, KeyRequired: t.Compact, TargetCodec: codec, Level: level(t, codec)},
@@ -48,7 +51,7 @@ func (s *settings) compute(own map[string]string) *partition.Settings {
 		Log: commitlog.Config{
 			SegmentBytes: t.SegmentBytes, SegmentMs: t.SegmentMs, SegmentJitterMs: t.SegmentJitterMs, IndexBytes: int(t.SegmentIndexBytes),
 			IndexInterval: int(t.IndexIntervalBytes), RetentionMs: t.RetentionMs, RetentionBytes: t.RetentionBytes,
-			LocalRetentionMs: t.LocalRetentionMs, LocalRetentionBytes: t.LocalRetentionBytes, Remote: s.tiered && t.RemoteStorageEnable,
+			LocalRetentionMs: t.LocalRetentionMs, LocalRetentionBytes: t.LocalRetentionBytes, Remote: t.RemoteStorageEnable,
 			Compact: t.Compact && !t.Delete, FlushMessages: unlessMax(t.FlushMessages), FlushMs: unlessMax(t.FlushMs),
 			WriteAhead: c.Int("log.write.ahead.bytes"), FileDeleteDelayMs: t.FileDeleteDelayMs, ProducerExpireMs: c.Long("producer.id.expiration.ms"),
 		},

@@ -68,6 +68,8 @@ func appendCheckpointLine(b *bytes.Buffer, tp kafka.TopicPartition, o kafka.Offs
 // Checkpoint writes the recovery points, log starts and high watermarks, if any of them
 // has changed since the last time.
 func (d *Dir) Checkpoint() error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
 	if !d.changed.Swap(false) {
 		return nil
 	}

@@ -66,6 +66,7 @@ type Dir struct {
 	recovery, starts, highs map[string]kafka.Offset
 
 	changed atomic.Bool // a checkpoint is due
+	writing sync.Mutex  // one checkpoint is written at a time
 	failed  atomic.Pointer[dirError]
 
 	mu struct {

@@ -63,10 +63,11 @@ func (l *Log) settle(segs []*segment.Segment, start, recovery kafka.Offset) erro
 		end, local = segs[n-1].Next(), max(segs[0].Base, start)
 	}
 	logStart := local
-	if l.cfg.Load().Remote { // KAFKA-15351: the tier's part begins where the checkpoint says
-		if s, ok := l.dir.starts[l.home.Name]; ok {
-			logStart = min(s, local)
-		}
+	if l.cfg.Load().Remote {
+		// KAFKA-15351: the tier's part begins where the checkpoint says. One without the
+		// log says nothing: the log may have been made since, and its first segments
+		// may be in the tier alone. The manifest raises a start that is too low.
+		logStart = min(start, local)
 	}
 	l.publish(segs, logStart, local)
 	l.end.Store(int64(end))

@@ -161,8 +161,19 @@ func (l *Log) SetHighWatermark(o kafka.Offset) {
 // Config is the config in force.
 func (l *Log) Config() *Config { return l.cfg.Load() }
 
-// SetConfig replaces the config; c must not change afterwards.
-func (l *Log) SetConfig(c *Config) { l.cfg.Store(c) }
+// SetConfig replaces the config; c must not change afterwards. A log that the tier takes
+// part in from now on has its log start in the checkpoint at once: the first local
+// segment will not tell it any more.
+func (l *Log) SetConfig(c *Config) {
+	was := l.cfg.Swap(c)
+	if was.Remote || !c.Remote || l.Start() == 0 {
+		return
+	}
+	l.dir.touch()
+	if err := l.dir.Checkpoint(); err != nil {
+		l.dir.log.Warn("writing checkpoints failed; they are written again", "dir", l.dir.path, "error", err)
+	}
+}
 
 // Failed is why the log takes no appends, or nil.
 func (l *Log) Failed() error {
