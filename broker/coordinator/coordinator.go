@@ -89,12 +89,12 @@ func New(opt Options) *Coordinator {
 
 // Shard is the number of the shard that a group belongs to; -1 where there is no
 // offsets topic.
-func (c *Coordinator) Shard(group_ string) int32 {
+func (c *Coordinator) Shard(name string) int32 {
 	t, ok := c.opt.Controller.Image().Topic(OffsetsTopic)
 	if !ok {
 		return -1
 	}
-	return group.PartitionFor(group_, int32(t.Count()))
+	return group.PartitionFor(name, t.Count())
 }
 
 // Shards are the shards here that may know of groups, in no order.
@@ -171,7 +171,7 @@ func (c *Coordinator) Follow(old, image *metadata.Image) {
 // review looks at the leadership of every partition of the offsets topic. Those
 // without records wait until somebody asks.
 func (c *Coordinator) review(t *metadata.Topic) {
-	for n := range int32(t.Count()) {
+	for n := range t.Count() {
 		p, code := c.opt.Partitions.Find(OffsetsTopic, n)
 		leads := false
 		if code == kafka.None {
