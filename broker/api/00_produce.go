@@ -78,6 +78,7 @@ func (b *Broker) producePartition(x *call, req *wire.ProduceRequest, t *wire.Pro
 	p, done, err := b.append(x, req, t, q, now)
 	if err != nil {
 		b.refuseRecords(x, t, q, err, &res)
+		res.LogStart = toldStart(p, err)
 	} else {
 		res.Base, res.AppendTime, res.LogStart = done.Base, done.AppendTime, done.LogStart
 	}
@@ -85,6 +86,21 @@ func (b *Broker) producePartition(x *call, req *wire.ProduceRequest, t *wire.Pro
 	if err == nil && req.Acks == -1 && !done.Revealed {
 		waits.hold(p, done.Next, at)
 	}
+}
+
+// toldStart is the LogStartOffset of a refusal. Kafka tells it with what its log
+// refused while it looked at the records, and with nothing before or after.
+func toldStart(p *partition.Partition, err error) kafka.Offset {
+	var records *record.Refusal
+	if p == nil || errors.As(err, &records) && records.Request {
+		return kafka.NoOffset
+	}
+	switch asRefusal(err).Code {
+	case kafka.NotLeaderOrFollower, kafka.MessageTooLarge, kafka.RecordListTooLarge, kafka.CorruptMessage,
+		kafka.KafkaStorageError, kafka.InvalidRequiredAcks:
+		return kafka.NoOffset
+	}
+	return p.Log().Start()
 }
 
 // append writes one partition's records.

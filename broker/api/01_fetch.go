@@ -312,11 +312,17 @@ func (f *fetcher) together(s *session, k int) int {
 	return n
 }
 
+// unknown tells of a partition that is not here: Kafka lists its aborted transactions,
+// none, whatever the isolation level.
+func unknown(c kafka.Code) bool {
+	return c == kafka.UnknownTopicOrPartition || c == kafka.UnknownTopicID
+}
+
 func (f *fetcher) part(x *call, s *session, g *got) error {
 	v := wire.FetchResponse(x.h.Version)
 	t := &s.parts[g.i]
 	res := wire.FetchResult{Partition: t.n, Code: g.code, HighWatermark: g.r.High, LastStable: g.r.Stable, LogStart: g.r.LogStart,
-		ReadCommitted: f.req.ReadCommitted, Preferred: kafka.NoBroker}
+		ReadCommitted: f.req.ReadCommitted || unknown(g.code), Preferred: kafka.NoBroker}
 	for _, a := range g.r.Aborted {
 		res.Aborted = append(res.Aborted, wire.AbortedTransaction{Producer: a.PID, First: a.First})
 	}

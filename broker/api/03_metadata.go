@@ -2,6 +2,7 @@ package api
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -29,12 +30,15 @@ const (
 //	v7   leader epochs
 //	v8   authorized operations
 //	v10  topic ids
-//	v12  topics by id alone
+//	v12  topics by id
 //
 // Errors per topic: UNKNOWN_TOPIC_OR_PARTITION (also for one being made),
-// UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, INVALID_REQUEST for neither name nor id.
+// UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, INVALID_REQUEST by id before version 12.
 // Per partition: LEADER_NOT_AVAILABLE.
 func (b *Broker) metadata(x *call, req *kmsg.MetadataRequest) kmsg.Response {
+	if x.h.Version >= 10 && x.h.Version < 12 && slices.ContainsFunc(req.Topics, namesByID) {
+		return b.refuseMetadata(x, req)
+	}
 	image := b.opt.Controller.Image()
 	resp := kmsg.NewPtrMetadataResponse()
 	resp.ClusterID = &b.opt.ClusterID
@@ -59,6 +63,25 @@ func (b *Broker) metadata(x *call, req *kmsg.MetadataRequest) kmsg.Response {
 			seen[*q.Topic] = true
 		}
 		resp.Topics = append(resp.Topics, b.oneTopic(x, req, image, q))
+	}
+	return resp
+}
+
+func namesByID(t kmsg.MetadataRequestTopic) bool { return t.Topic == nil || t.TopicID != [16]byte{} }
+
+// refuseMetadata answers versions 10 and 11 that ask by id: they have ids, and may not
+// be asked by them.
+func (b *Broker) refuseMetadata(x *call, req *kmsg.MetadataRequest) kmsg.Response {
+	e := kafka.Refuse(kafka.InvalidRequest, "version %d asks for topics by id; version 12 may", x.h.Version)
+	b.refused(x, "", -1, e)
+	resp := kmsg.NewPtrMetadataResponse()
+	resp.ControllerID, resp.AuthorizedOperations = int32(kafka.NoBroker), notAsked
+	for _, q := range req.Topics {
+		name := q.Topic
+		if name == nil {
+			name = kmsg.StringPtr("")
+		}
+		resp.Topics = append(resp.Topics, b.noTopic(name, q.TopicID, e.Code))
 	}
 	return resp
 }

@@ -31,8 +31,9 @@ func (b *Broker) describeConfigs(x *call, req *kmsg.DescribeConfigsRequest) kmsg
 		rr := kmsg.NewDescribeConfigsResponseResource()
 		rr.ResourceType, rr.ResourceName = r.ResourceType, r.ResourceName
 		entries, e := b.entries(r)
+		rr.ErrorMessage = kmsg.StringPtr("") // never null, as Kafka's
 		if e != nil {
-			rr.ErrorCode, rr.ErrorMessage = int16(e.Code), message(e)
+			rr.ErrorCode, rr.ErrorMessage = int16(e.Code), &e.Message
 			rr.Configs = []kmsg.DescribeConfigsResponseResourceConfig{}
 			b.refused(x, r.ResourceName, -1, e)
 		}

@@ -23,7 +23,7 @@ type Append struct {
 type Appended struct {
 	Base       kafka.Offset
 	Next       kafka.Offset
-	AppendTime int64 // ms, of a topic with LogAppendTime; -1 otherwise
+	AppendTime int64 // ms, of a topic with LogAppendTime and of a duplicate; -1 otherwise
 	LogStart   kafka.Offset
 	Revealed   bool // acks=all is met already; otherwise Await(Next)
 }
@@ -71,9 +71,7 @@ func (p *Partition) Append(a Append) (Appended, error) {
 		out.AppendTime = now
 	}
 	if done.Duplicate {
-		if s.Policy.LogAppendTime {
-			out.AppendTime = done.Timestamp
-		}
+		out.AppendTime = done.Timestamp // Kafka tells it of any topic
 		out.Revealed = p.HighWatermark() >= done.Next
 		return out, nil
 	}
@@ -108,15 +106,19 @@ func (p *Partition) advance(l *leadership) {
 		return
 	}
 	high, moved := l.mu.leader.Appended(p.log.End())
+	p.follow(l, high, moved)
+}
+
+// follow shows the high watermark that the leader has decided on, and answers those who
+// waited for it. It is called with the leadership's mu, and gives it back.
+func (p *Partition) follow(l *leadership, high kafka.Offset, moved bool) {
+	var met []wait
 	if moved {
 		p.reveal(high)
-	}
-	var done []wait
-	if moved && len(l.mu.waits) > 0 {
-		done = l.takeMet(high)
+		met = l.takeMet(high)
 	}
 	l.mu.Unlock()
-	for _, w := range done {
+	for _, w := range met {
 		w.done(kafka.None)
 	}
 }

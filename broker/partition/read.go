@@ -47,26 +47,32 @@ var (
 	errOutOfRange   = &kafka.Error{Code: kafka.OffsetOutOfRange}
 	errFenced       = &kafka.Error{Code: kafka.FencedLeaderEpoch}
 	errUnknownEpoch = &kafka.Error{Code: kafka.UnknownLeaderEpoch}
-	errTierNotReady = &kafka.Error{Code: kafka.ReplicaNotAvailable, Message: "the tier's manifest is being loaded"}
+	errTierNotReady = &kafka.Error{Code: kafka.ReplicaNotAvailable, Message: "the tier's manifest is being loaded, or the broker runs without tier.url"}
 )
 
-// Read finds records. Errors are *kafka.Error; the marks of r are set wherever this
-// broker leads.
+// Read finds records. Errors are *kafka.Error, and r has no marks with one, as Kafka's
+// answer has none. An epoch below 0 is none, as Kafka reads it in a fetch and nowhere
+// else.
 func (p *Partition) Read(q Read, r *ReadResult) error {
 	*r = ReadResult{High: kafka.NoOffset, Stable: kafka.NoOffset, LogStart: kafka.NoOffset}
 	l := p.lead.Load()
 	if l == nil {
 		return errNotLeader
 	}
-	if err := l.checkEpoch(q.Epoch); err != nil {
-		return err
+	if q.Epoch >= 0 {
+		if err := l.checkEpoch(q.Epoch); err != nil {
+			return err
+		}
 	}
 	high := p.log.HighWatermark() // once: what is read is below what is told (KAFKA-9807)
 	stable := min(p.LastStable(), high)
-	if q.LastEpoch != kafka.NoEpoch {
-		if err := p.diverged(q, r); err != nil || r.Diverged {
-			r.High, r.Stable, r.LogStart = high, stable, p.log.Start()
+	if q.LastEpoch >= 0 {
+		if err := p.diverged(q, r); err != nil {
 			return err
+		}
+		if r.Diverged {
+			r.High, r.Stable, r.LogStart = high, stable, p.log.Start()
+			return nil
 		}
 	}
 	bound := high

@@ -22,6 +22,7 @@ type Refusal struct {
 	Code    kafka.Code
 	Message string
 	Records []RecordError
+	Request bool // the request is wrong: Kafka does not ask its log, and tells nothing of it
 }
 
 func (r *Refusal) Error() string { return r.Code.String() + ": " + r.Message }
@@ -33,12 +34,12 @@ func refuse(code kafka.Code, format string, args ...any) *Refusal {
 // refuseRecords makes one refusal of the records' errors, total of them, worded as Kafka's.
 func refuseRecords(errs []RecordError, total int, timestamps bool) *Refusal {
 	if timestamps {
-		return &Refusal{kafka.InvalidTimestamp, "One or more records have been rejected due to invalid timestamp", errs}
+		return &Refusal{Code: kafka.InvalidTimestamp, Message: "One or more records have been rejected due to invalid timestamp", Records: errs}
 	}
 	var first []string
 	for _, e := range errs[:min(3, len(errs))] {
 		first = append(first, fmt.Sprintf("RecordError(batchIndex=%d, message='%s')", e.BatchIndex, e.Message))
 	}
-	return &Refusal{kafka.InvalidRecord, fmt.Sprintf("One or more records have been rejected due to %d record errors in total, "+
-		"and only showing the first three errors at most: [%s]", total, strings.Join(first, ", ")), errs}
+	return &Refusal{Code: kafka.InvalidRecord, Records: errs, Message: fmt.Sprintf("One or more records have been rejected due to %d "+
+		"record errors in total, and only showing the first three errors at most: [%s]", total, strings.Join(first, ", "))}
 }

@@ -53,10 +53,11 @@ type Validator struct {
 // only where the policy cannot be held by its header: Kafka unfolds each.
 func (v *Validator) Validate(records []byte, p Policy, nowMs int64) (Batch, *Refusal) {
 	b, r := parseProduced(records, p)
-	if r == nil {
-		r = checkBatch(b, p)
-	}
 	if r != nil {
+		r.Request = true
+		return nil, r
+	}
+	if r := checkBatch(b, p); r != nil {
 		return nil, r
 	}
 	out, r := v.checkRecords(b, p, nowMs)
@@ -72,6 +73,9 @@ func parseProduced(records []byte, p Policy) (Batch, *Refusal) {
 	if len(records) > 16 && records[16] < magicV2 {
 		return nil, refuse(kafka.InvalidRecord, "Produce requests with version %d are only allowed to contain record "+
 			"batches with magic version 2", p.ProduceVersion)
+	}
+	if len(records) > 16 && records[16] > magicV2 {
+		return nil, refuse(kafka.CorruptMessage, "Invalid magic found in record: %d", records[16])
 	}
 	b, rest, err := Parse(records)
 	if errors.Is(err, ErrShort) {

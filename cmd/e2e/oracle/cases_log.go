@@ -158,13 +158,17 @@ func produceIdempotent(x *Exchange) {
 	send("epoch 1 at sequence 5", 1, 5, 1)
 	send("epoch 1 at sequence 0", 1, 0, 1)
 	send("epoch 0 after epoch 1", 0, 10, 1)
+	producerID := func(v int16) *kmsg.InitProducerIDRequest {
+		req := at(v, kmsg.NewPtrInitProducerIDRequest())
+		req.TransactionTimeoutMillis = 60_000
+		req.ProducerID, req.ProducerEpoch = -1, -1
+		return req
+	}
+	x.Eventually("a first producer id", same(func() kmsg.Request { return producerID(4) }), func(resp kmsg.Response) bool {
+		return resp.(*kmsg.InitProducerIDResponse).ErrorCode == 0
+	})
 	x.Each(22, func(v int16) {
-		x.Ask("a producer id", same(func() kmsg.Request {
-			req := at(v, kmsg.NewPtrInitProducerIDRequest())
-			req.TransactionTimeoutMillis = 60_000
-			req.ProducerID, req.ProducerEpoch = -1, -1
-			return req
-		}))
+		x.Ask("a producer id", same(func() kmsg.Request { return producerID(v) }))
 	})
 }
 

@@ -11,6 +11,8 @@ package oracle
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -29,6 +31,7 @@ type Exchange struct {
 
 	name        string
 	asked       int
+	byVersion   map[int16]map[int16]int
 	differences []Difference
 	failures    []error
 	logf        func(format string, args ...any)
@@ -39,22 +42,25 @@ type Range struct{ Min, Max int16 }
 
 // A Report is what came of a run.
 type Report struct {
-	Asked       map[string]int // requests compared, by API and version
-	Differences []Difference   // those that no rule allows
-	Allowed     map[string]int // uses of each rule, by its reason
-	Failures    []error        // steps that could not be carried out
+	Stories     map[string]int          // requests compared, by story
+	Asked       map[int16]map[int16]int // by API key and version
+	Unasked     []string                // versions that both serve and no story asks
+	Differences []Difference            // those that no rule allows
+	Allowed     map[*Rule]int           // uses
+	Failures    []error                 // steps that could not be carried out
 }
 
 // Run tells every case to both sides and reports. It says to logf how long each
 // case took, and which steps were slow.
 func Run(kafkaAddr, varveAddr string, cases []Case, logf func(format string, args ...any)) (*Report, error) {
-	r := &Report{Asked: map[string]int{}, Allowed: map[string]int{}}
+	r := &Report{Stories: map[string]int{}, Asked: map[int16]map[int16]int{}, Allowed: map[*Rule]int{}}
 	versions, err := commonVersions(kafkaAddr, varveAddr)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range cases {
-		x := &Exchange{Kafka: NewSide("kafka", kafkaAddr), Varve: NewSide("varve", varveAddr), Versions: versions, name: c.Name, logf: logf}
+		x := &Exchange{Kafka: NewSide("kafka", kafkaAddr), Varve: NewSide("varve", varveAddr), Versions: versions, name: c.Name, logf: logf,
+			byVersion: r.Asked}
 		begun := time.Now()
 		c.Tell(x)
 		logf("%s: %d requests in %v", c.Name, x.asked, time.Since(begun).Round(time.Millisecond))
@@ -62,19 +68,31 @@ func Run(kafkaAddr, varveAddr string, cases []Case, logf func(format string, arg
 		x.Varve.Close()
 		r.add(x)
 	}
+	r.cover(versions)
 	return r, nil
+}
+
+// cover notes the versions that no story has asked.
+func (r *Report) cover(versions map[int16]Range) {
+	for _, key := range slices.Sorted(maps.Keys(versions)) {
+		for v := versions[key].Min; v <= versions[key].Max; v++ {
+			if r.Asked[key][v] == 0 {
+				r.Unasked = append(r.Unasked, fmt.Sprintf("%s v%d", kmsg.NameForKey(key), v))
+			}
+		}
+	}
 }
 
 func (r *Report) add(x *Exchange) {
 	r.Failures = append(r.Failures, x.failures...)
 	for _, d := range x.differences {
 		if rule := allowedBy(d); rule != nil {
-			r.Allowed[rule.Reason]++
+			r.Allowed[rule]++
 			continue
 		}
 		r.Differences = append(r.Differences, d)
 	}
-	r.Asked[x.name] += x.asked
+	r.Stories[x.name] += x.asked
 }
 
 // Ask sends what build makes to each side and compares the answers.
@@ -86,6 +104,7 @@ func (x *Exchange) Ask(step string, build func(s *Side) kmsg.Request) {
 func (x *Exchange) Learn(step string, build func(s *Side) kmsg.Request, learn func(s *Side, resp kmsg.Response)) {
 	x.asked++
 	kreq, vreq := build(x.Kafka), build(x.Varve)
+	x.count(kreq.Key(), kreq.GetVersion())
 	d := Difference{Case: x.name, Step: step, API: kmsg.NameForKey(kreq.Key()), Version: kreq.GetVersion()}
 	var kafka, varve kmsg.Response
 	kerr, verr := x.both(d,
@@ -100,6 +119,13 @@ func (x *Exchange) Learn(step string, build func(s *Side) kmsg.Request, learn fu
 	if kerr == nil && verr == nil {
 		x.record(d, compare(x.Kafka.flatten(kafka, neutral), x.Varve.flatten(varve, neutral)))
 	}
+}
+
+func (x *Exchange) count(key, version int16) {
+	if x.byVersion[key] == nil {
+		x.byVersion[key] = map[int16]int{}
+	}
+	x.byVersion[key][version]++
 }
 
 // slow is how long a step may take without being told of.

@@ -24,6 +24,12 @@ func TestVarveAnswersAsKafkaDoes(t *testing.T) {
 	for _, d := range report.Differences {
 		t.Error(d)
 	}
+	for _, name := range report.Unasked {
+		t.Errorf("no story asks %s", name)
+	}
+	for _, rule := range report.Unused() {
+		t.Errorf("a rule allows what is no difference: %s", rule)
+	}
 	if os.Getenv("VARVE_WRITE_DOCS") != "" {
 		f, err := os.Create(filepath.Join("..", "..", "..", "docs", "compatibility.md"))
 		if err != nil {

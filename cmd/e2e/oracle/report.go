@@ -5,6 +5,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Cases are all the stories.
@@ -14,31 +17,56 @@ func Cases() []Case {
 
 // WriteCompatibility writes docs/compatibility.md: what was compared, and every
 // difference that we want.
-func (r *Report) WriteCompatibility(w io.Writer, versions string) error {
-	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+func (r *Report) WriteCompatibility(w io.Writer, kafka string) error {
+	_, err := io.WriteString(w, r.compatibility(kafka))
+	return err
+}
+
+func (r *Report) compatibility(kafka string) string {
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("# Compatibility")
 	p("")
-	p("Written by `make oracle`, which asks a real Kafka %s and Varve the same requests in the same order and", versions)
-	p("compares the answers field by field (addresses, clocks and drawn ids aside). A difference that no rule below")
-	p("allows fails the run.")
+	p("Written by `make oracle`, which asks Apache Kafka %s and Varve the same requests in the same order and compares", kafka)
+	p("the answers field by field (addresses, clocks and drawn ids aside). A difference that stands neither in Kafka's")
+	p("answer nor below fails the run.")
 	p("")
-	p("| story | requests compared |")
-	p("|--|--|")
+	p("## What was asked")
+	p("")
+	p("| request | versions | compared |")
+	p("|--|--|--|")
 	total := 0
-	for _, name := range slices.Sorted(maps.Keys(r.Asked)) {
-		p("| %s | %d |", name, r.Asked[name])
-		total += r.Asked[name]
+	for _, key := range slices.Sorted(maps.Keys(r.Asked)) {
+		versions := slices.Sorted(maps.Keys(r.Asked[key]))
+		n := 0
+		for _, asked := range r.Asked[key] {
+			n += asked
+		}
+		total += n
+		p("| %s | %d to %d | %d |", kmsg.NameForKey(key), versions[0], versions[len(versions)-1], n)
 	}
-	p("| **all** | **%d** |", total)
+	p("| **all** | | **%d** |", total)
+	p("")
+	p("Stories: %s.", strings.Join(slices.Sorted(maps.Keys(r.Stories)), "; "))
 	p("")
 	p("## Differences that we want")
 	p("")
-	for _, rule := range Rules {
-		api := rule.API
-		if api == "" {
-			api = "any API"
+	for i := range Rules {
+		where := Rules[i].API
+		if step := Rules[i].Step; step != "" {
+			where += " (" + step + ")"
 		}
-		p("- %s, `%s`: %s.", api, rule.Path, rule.Reason)
+		p("- **%s**: %s", where, Rules[i].Reason)
 	}
-	return nil
+	return b.String()
+}
+
+// Unused are the rules that allowed nothing: what they speak of is a difference no more.
+func (r *Report) Unused() (out []string) {
+	for i := range Rules {
+		if r.Allowed[&Rules[i]] == 0 {
+			out = append(out, fmt.Sprintf("%s %s: %s", Rules[i].API, Rules[i].Step, Rules[i].Reason))
+		}
+	}
+	return out
 }

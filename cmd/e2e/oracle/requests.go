@@ -54,9 +54,11 @@ func (x *Exchange) Topic(name string, partitions int32, configs ...string) {
 		}
 		return true
 	})
-	x.Eventually("offsets of "+name, same(func() kmsg.Request { return listOffsets(4, name, partitions-1, -1) }), func(resp kmsg.Response) bool {
-		return resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].ErrorCode == 0
-	})
+	for p := range partitions {
+		x.Eventually("offsets of "+name, same(func() kmsg.Request { return listOffsets(4, name, p, -1) }), func(resp kmsg.Response) bool {
+			return resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].ErrorCode == 0
+		})
+	}
 }
 
 func topicID(s *Side, name string) [16]byte { return Learned[[16]byte](s, "id of "+name) }
