@@ -125,7 +125,13 @@ func (b *Broker) openLogs() (err error) {
 		RetentionEvery:  millis(c.Long("log.retention.check.interval.ms")),
 		Forget:          b.forget,
 	}, time.Now())
-	return err
+	if err != nil {
+		return err
+	}
+	for _, d := range b.host.Dirs() {
+		b.log.Info("log dir", "dir", d.Path(), "partitions", len(d.Partitions()), "lastStop", lastStop(d))
+	}
+	return nil
 }
 
 // logDirs are log.dirs, or log.dir.

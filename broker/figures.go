@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"varve/broker/commitlog"
 	"varve/broker/wire"
 	"varve/tier/archive"
 )
@@ -85,6 +86,17 @@ func (b *Broker) offlineDirs() (n int) {
 		}
 	}
 	return n
+}
+
+// lastStop is how a log dir was left, for people.
+func lastStop(d *commitlog.Dir) string {
+	switch {
+	case d.Meta().ClusterID == "":
+		return "none, it is new"
+	case d.CleanStart():
+		return "clean"
+	}
+	return "not clean, its logs are checked"
 }
 
 var (

@@ -22,16 +22,21 @@ func Command() *cli.Command {
 		Description: `Serves Kafka clients. Closed segments of topics with remote.storage.enable=true move to
 the tier and are read back from it. When it serves, one line on stdout says where:
 
-   ready plaintext=localhost:9092 bootstrap=localhost:9092 http=http://localhost:9808 tier=file:///…
+   ready plaintext=host:9092 bootstrap=host:9092 http=http://[::]:9808 tier=file:///… data=… node=1 cluster=… took=…
+
+bootstrap is what clients are told: the host's name unless the listener names one. The log
+goes to stderr, or where a log4j.properties beside the conf file says.
 
 Examples:
-   varve standalone                                  data in ./varve-data, port 9092
-   varve standalone -listener 127.0.0.1:0            any free port
-   varve standalone -tier hdfs://namenode:8020/varve closed segments go to HDFS
+   varve standalone                                   data in ./varve-data, port 9092 of every interface
+   varve standalone -listener localhost:9092          for this machine alone
+   varve standalone -listener 127.0.0.1:0             any free port
+   varve standalone -tier hdfs://namenode:8020/varve  closed segments go to HDFS
    varve standalone -conf server.properties -D num.partitions=3
-   varve standalone -dev                             for test suites: a temporary folder, one line of JSON
+   varve standalone -dev                              for test suites: a temporary folder, one line of JSON
 
-SIGTERM or Ctrl-C stops it cleanly.`,
+HADOOP_CONF_DIR and HADOOP_USER_NAME say how HDFS is reached and as whom. SIGTERM or Ctrl-C
+stops it cleanly, a second one at once.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "conf", Usage: "server.properties `FILE`; a log4j.properties beside it is used"},
 			&cli.StringSliceFlag{Name: "D", Usage: "set `KEY=VALUE` over the file; may be repeated"},

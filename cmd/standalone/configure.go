@@ -73,6 +73,9 @@ func flags(o Options, data string, set *conf.Config) []string {
 	case unset("tier.url"):
 		out = append(out, "tier.url=file://"+filepath.Join(data, "tier"))
 	}
+	if unset("offsets.topic.replication.factor") { // Kafka's default of 3 is for clusters
+		out = append(out, "offsets.topic.replication.factor=1")
+	}
 	if o.Listener != "" {
 		listener := o.Listener
 		if !strings.Contains(listener, "://") {

@@ -75,6 +75,8 @@ func Start(ctx context.Context, o Options) (_ *Process, err error) {
 	if err := p.configure(o); err != nil {
 		return nil, err
 	}
+	p.Log().Info("starting", "version", Version(), "pid", os.Getpid(), "node", p.conf.Int("node.id"), "conf", or(o.ConfFile, "none"),
+		"logs", strings.Join(p.conf.List("log.dirs"), ","), "metadata", p.conf.String("metadata.log.dir"), "tier", or(p.conf.String("tier.url"), "none"))
 	if err := p.openTier(ctx); err != nil {
 		return nil, err
 	}
@@ -87,7 +89,13 @@ func Start(ctx context.Context, o Options) (_ *Process, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, p.serveHTTP()
+	if err := p.serveHTTP(); err != nil {
+		return nil, err
+	}
+	image := p.runner.Image()
+	p.Log().Info("serving", "clients", p.Bootstrap(), "pages", or(p.HTTP(), "none"), "cluster", image.ClusterID(),
+		"topics", image.TopicCount(), "partitions", image.PartitionCount(), "took", time.Since(p.started).Round(time.Millisecond))
+	return p, nil
 }
 
 // lead opens the metadata log and takes it: this process is its controller.
@@ -240,6 +248,11 @@ func (p *Process) Close(ctx context.Context) error {
 		errs = append(errs, p.store.Close())
 	}
 	err := errors.Join(errs...)
+	if err == nil {
+		p.Log().Info("stopped cleanly")
+	} else {
+		p.Log().Error("stopped, not cleanly: logs are checked at the next start", "err", err)
+	}
 	p.logs.Close(2 * time.Second)
 	return err
 }
