@@ -117,6 +117,10 @@ func (c *Config) jointTier(at faultAt) {
 		switch {
 		case err != nil:
 			at("tier.url", "is no URL: %v", err)
+		case u.Scheme == "":
+			at("tier.url", "is %q: it must begin with hdfs:// or file://", c.String("tier.url"))
+		case u.Scheme == "file" && u.Host != "":
+			at("tier.url", "is %q: write file:///folder, with three slashes and from the root on", c.String("tier.url"))
 		case !slices.Contains(tierSchemes, u.Scheme):
 			at("tier.url", "is %q: only hdfs:// and file:// have the rename without overwrite that the tier rests on", u.Scheme+"://"+u.Host)
 		case u.Path == "" || u.Path == "/":

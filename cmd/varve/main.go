@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -30,9 +31,7 @@ func run(args []string) int {
 		Commands:             []*cli.Command{quickstart.Command(), standalone.Command()},
 		ExitErrHandler:       func(*cli.Context, error) {},
 		OnUsageError:         usageError,
-		CommandNotFound: func(_ *cli.Context, name string) {
-			fmt.Fprintf(os.Stderr, "varve: there is no command %q; varve -help lists them\n", name)
-		},
+		Action:               noCommand,
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = usageError
@@ -43,11 +42,19 @@ func run(args []string) int {
 	case err == nil:
 		return 0
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "varve: %v\nSee: varve %s -help\n", usage.error, usage.command)
+		fmt.Fprintf(os.Stderr, "varve: %v\nSee: %s -help\n", usage.error, strings.TrimSpace("varve "+usage.command))
 		return 2
 	}
 	fmt.Fprintln(os.Stderr, "varve:", err)
 	return 1
+}
+
+// noCommand is what runs where no command is named, or one that is not there.
+func noCommand(c *cli.Context) error {
+	if name := c.Args().First(); name != "" {
+		return usageError(c, fmt.Errorf("there is no command %q", name), false)
+	}
+	return cli.ShowAppHelp(c)
 }
 
 // usageErr is a command line that makes no sense.
