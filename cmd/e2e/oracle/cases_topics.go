@@ -7,102 +7,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// topicCases are the stories of versions, metadata, topics and configs.
+// topicCases are the stories of making, growing and deleting topics.
 func topicCases() []Case {
 	return []Case{
-		{"api versions", apiVersions},
-		{"frames that are no requests", badFrames},
-		{"metadata", metadata},
 		{"create topics", createTopics},
 		{"delete topics", deleteTopics},
 		{"create partitions", createPartitions},
-		{"describe configs", describeConfigs},
-		{"alter configs", alterConfigs},
-		{"describe the cluster", describeCluster},
 	}
-}
-
-func apiVersions(x *Exchange) {
-	ask := func(v int16, name, version string) {
-		x.Ask(fmt.Sprintf("as %q %q", name, version), same(func() kmsg.Request {
-			req := at(v, kmsg.NewPtrApiVersionsRequest())
-			req.ClientSoftwareName, req.ClientSoftwareVersion = name, version
-			return req
-		}))
-	}
-	for v := int16(0); v <= 4; v++ {
-		ask(v, "oracle", "1.0")
-	}
-	for _, bad := range []string{"", " ", "-a", "a-", "a_b", "a b", "ä"} {
-		ask(3, bad, "1.0")
-		ask(3, "oracle", bad)
-	}
-}
-
-func badFrames(x *Exchange) {
-	request := func(key, version int16, rest ...byte) []byte {
-		return append([]byte{byte(key >> 8), byte(key), byte(version >> 8), byte(version), 0, 0, 0, 7, 0, 1, 'c'}, rest...)
-	}
-	x.Frame("nothing", nil)
-	x.Frame("one byte", []byte{0})
-	x.Frame("half a header", []byte{0, 3, 0, 1, 0, 0})
-	x.Frame("key 999", request(999, 0))
-	x.Frame("key -1", request(-1, 0))
-	x.Frame("metadata version 99", request(3, 99))
-	x.Frame("metadata version -1", request(3, -1))
-	x.Frame("produce version 0", request(0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0))
-	x.Frame("fetch version 3", request(1, 3))
-	x.Frame("metadata with a negative array", request(3, 1, 0xff, 0xff, 0xff, 0xf0))
-	x.Frame("metadata with a huge array", request(3, 1, 0x7f, 0xff, 0xff, 0xff))
-	x.Frame("metadata cut short", request(3, 1, 0, 0, 0, 2, 0, 1, 'a'))
-	x.Frame("a client id that runs out of the frame", []byte{0, 3, 0, 1, 0, 0, 0, 7, 0x7f, 0xff, 'c'})
-}
-
-func metadata(x *Exchange) {
-	x.Topic("known", 2)
-	x.Each(3, func(v int16) {
-		x.Ask("a topic", same(func() kmsg.Request { return metadataOf(v, "known") }))
-		x.Ask("the same topic twice", same(func() kmsg.Request { return metadataOf(v, "known", "known") }))
-		if v > 0 {
-			x.Ask("no topics", same(func() kmsg.Request { return metadataOf(v) }))
-		}
-		x.Ask("not there, not to be made", same(func() kmsg.Request {
-			req := metadataOf(v, "not-there")
-			req.AllowAutoTopicCreation = false
-			return req
-		}))
-		if v >= 4 {
-			for _, name := range []string{"", ".", "..", "a/b", "ä", strings.Repeat("x", 250)} {
-				x.Ask(fmt.Sprintf("the name %.10q", name), same(func() kmsg.Request {
-					req := metadataOf(v, name)
-					req.AllowAutoTopicCreation = false
-					return req
-				}))
-			}
-		}
-		if v >= 8 {
-			x.Ask("with authorized operations", same(func() kmsg.Request {
-				req := metadataOf(v, "known")
-				req.IncludeTopicAuthorizedOperations, req.IncludeClusterAuthorizedOperations = true, v <= 10
-				return req
-			}))
-		}
-		if v >= 10 {
-			byID := func(step string, id func(s *Side) [16]byte, name *string) {
-				x.Ask(step, func(s *Side) kmsg.Request {
-					req := metadataOf(v)
-					t := kmsg.NewMetadataRequestTopic()
-					t.TopicID, t.Topic = id(s), name
-					req.Topics = append(req.Topics, t)
-					return req
-				})
-			}
-			byID("by id", func(s *Side) [16]byte { return topicID(s, "known") }, nil)
-			byID("by an id that is not there", func(*Side) [16]byte { return [16]byte{1, 2, 3} }, nil)
-			byID("by id and name", func(s *Side) [16]byte { return topicID(s, "known") }, kmsg.StringPtr("known"))
-			byID("by neither", func(*Side) [16]byte { return [16]byte{} }, nil)
-		}
-	})
 }
 
 func createTopics(x *Exchange) {
@@ -246,91 +157,5 @@ func createPartitions(x *Exchange) {
 		ask("assigned", name, 4, false, []int32{1})
 		ask("assigned too many", name, 5, false, []int32{1}, []int32{1})
 		ask("assigned to a broker that is not there", name, 5, false, []int32{7})
-	})
-}
-
-func describeConfigs(x *Exchange) {
-	x.Topic("described", 1, "retention.ms", "86400000", "max.message.bytes", "2000")
-	x.Each(32, func(v int16) {
-		ask := func(step string, kind kmsg.ConfigResourceType, name string, synonyms bool, keys ...string) {
-			x.Ask(step, same(func() kmsg.Request {
-				req := at(v, kmsg.NewPtrDescribeConfigsRequest())
-				req.IncludeSynonyms = synonyms
-				r := kmsg.NewDescribeConfigsRequestResource()
-				r.ResourceType, r.ResourceName, r.ConfigNames = kind, name, keys
-				req.Resources = append(req.Resources, r)
-				return req
-			}))
-		}
-		ask("a topic", kmsg.ConfigResourceTypeTopic, "described", false)
-		ask("a topic with synonyms", kmsg.ConfigResourceTypeTopic, "described", true)
-		ask("one key", kmsg.ConfigResourceTypeTopic, "described", true, "retention.ms")
-		ask("a key that is not there", kmsg.ConfigResourceTypeTopic, "described", false, "no.such.key")
-		ask("a topic that is not there", kmsg.ConfigResourceTypeTopic, "undescribed", false)
-		ask("an illegal topic", kmsg.ConfigResourceTypeTopic, "un/described", false)
-		ask("a broker's key", kmsg.ConfigResourceTypeBroker, "1", true, "log.retention.ms", "num.partitions")
-		ask("a broker that is no number", kmsg.ConfigResourceTypeBroker, "one", false)
-		ask("a kind that is not there", kmsg.ConfigResourceType(99), "x", false)
-	})
-}
-
-func alterConfigs(x *Exchange) {
-	x.Topic("altered", 1)
-	x.Each(44, func(v int16) {
-		type op struct {
-			key   string
-			op    kmsg.IncrementalAlterConfigOp
-			value *string
-		}
-		p := kmsg.StringPtr
-		ask := func(step, topic string, validate bool, ops ...op) {
-			x.Ask(step, same(func() kmsg.Request {
-				req := at(v, kmsg.NewPtrIncrementalAlterConfigsRequest())
-				req.ValidateOnly = validate
-				r := kmsg.NewIncrementalAlterConfigsRequestResource()
-				r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, topic
-				for _, o := range ops {
-					c := kmsg.NewIncrementalAlterConfigsRequestResourceConfig()
-					c.Name, c.Op, c.Value = o.key, o.op, o.value
-					r.Configs = append(r.Configs, c)
-				}
-				req.Resources = append(req.Resources, r)
-				return req
-			}))
-		}
-		ask("set", "altered", false, op{"retention.ms", 0, p("5000")})
-		ask("set, validate only", "altered", true, op{"retention.ms", 0, p("6000")})
-		ask("set nonsense", "altered", false, op{"retention.ms", 0, p("soon")})
-		ask("set nothing", "altered", false, op{"retention.ms", 0, nil})
-		ask("a key that is not there", "altered", false, op{"no.such.key", 0, p("1")})
-		ask("delete", "altered", false, op{"retention.ms", 1, nil})
-		ask("delete what is not set", "altered", false, op{"retention.bytes", 1, nil})
-		ask("append to a list", "altered", false, op{"cleanup.policy", 2, p("compact")})
-		ask("subtract from a list", "altered", false, op{"cleanup.policy", 3, p("compact")})
-		ask("append to a number", "altered", false, op{"retention.ms", 2, p("1")})
-		ask("operation 9", "altered", false, op{"retention.ms", 9, p("1")})
-		ask("a key twice", "altered", false, op{"retention.ms", 0, p("1000")}, op{"retention.ms", 1, nil})
-		ask("no changes", "altered", false)
-		ask("a topic that is not there", "unaltered", false, op{"retention.ms", 0, p("1000")})
-		x.Ask("what stands", same(func() kmsg.Request {
-			req := at(4, kmsg.NewPtrDescribeConfigsRequest())
-			r := kmsg.NewDescribeConfigsRequestResource()
-			r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, "altered"
-			r.ConfigNames = []string{"retention.ms", "cleanup.policy"}
-			req.Resources = append(req.Resources, r)
-			return req
-		}))
-	})
-}
-
-func describeCluster(x *Exchange) {
-	x.Each(60, func(v int16) {
-		for _, endpoint := range []int8{1, 2, 9} {
-			x.Ask(fmt.Sprintf("endpoint type %d", endpoint), same(func() kmsg.Request {
-				req := at(v, kmsg.NewPtrDescribeClusterRequest())
-				req.EndpointType = endpoint
-				return req
-			}))
-		}
 	})
 }

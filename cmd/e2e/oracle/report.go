@@ -12,7 +12,7 @@ import (
 
 // Cases are all the stories.
 func Cases() []Case {
-	return slices.Concat(topicCases(), logCases(), groupCases())
+	return slices.Concat(wireCases(), metadataCases(), topicCases(), configCases(), produceCases(), fetchCases(), offsetCases(), groupCases())
 }
 
 // WriteCompatibility writes docs/compatibility.md: what was compared, and every

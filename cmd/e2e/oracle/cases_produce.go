@@ -1,0 +1,167 @@
+package oracle
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// produceCases are the stories of producing.
+func produceCases() []Case {
+	return []Case{
+		{"produce what is right", produceRight},
+		{"produce what is wrong", produceWrong},
+		{"produce to a compacted topic", produceCompacted},
+		{"produce with idempotence", produceIdempotent},
+	}
+}
+
+func produceRight(x *Exchange) {
+	x.Topic("produced", 2)
+	x.Each(0, func(v int16) {
+		if v < 3 {
+			return
+		}
+		x.Ask("one record", func(s *Side) kmsg.Request { return produce(s, v, "produced", 0, batchSpec{}.bytes()) })
+		x.Ask("many records", func(s *Side) kmsg.Request {
+			return produce(s, v, "produced", 1, batchSpec{values: strings.Split("a b c d e f", " ")}.bytes())
+		})
+		x.Ask("two partitions", func(s *Side) kmsg.Request {
+			req := produce(s, v, "produced", 0, batchSpec{}.bytes())
+			p := kmsg.NewProduceRequestTopicPartition()
+			p.Partition, p.Records = 1, batchSpec{}.bytes()
+			req.Topics[0].Partitions = append(req.Topics[0].Partitions, p)
+			return req
+		})
+		x.Ask("acks=1", func(s *Side) kmsg.Request {
+			req := produce(s, v, "produced", 0, batchSpec{}.bytes())
+			req.Acks = 1
+			return req
+		})
+		x.Ask("gzip", func(s *Side) kmsg.Request {
+			return produce(s, v, "produced", 0, batchSpec{attributes: 1, compression: gzipped}.bytes())
+		})
+		x.Ask("zstd", func(s *Side) kmsg.Request {
+			return produce(s, v, "produced", 0, batchSpec{attributes: 4, compression: zstdded}.bytes())
+		})
+	})
+	x.Topic("appendtime", 1, "message.timestamp.type", "LogAppendTime")
+	x.Ask("log append time", func(s *Side) kmsg.Request { return produce(s, 9, "appendtime", 0, batchSpec{}.bytes()) })
+}
+
+func gzipped(b []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	w.Write(b)
+	w.Close()
+	return out.Bytes()
+}
+
+func zstdded(b []byte) []byte {
+	w, _ := zstd.NewWriter(nil)
+	return w.EncodeAll(b, nil)
+}
+
+func produceWrong(x *Exchange) {
+	x.Topic("refused", 1, "max.message.bytes", "2000")
+	wrong := []struct {
+		what    string
+		records func() []byte
+	}{
+		{"empty records", func() []byte { return []byte{} }},
+		{"a torn batch", func() []byte { b := batchSpec{}.bytes(); return b[:len(b)-3] }},
+		{"half a header", func() []byte { return batchSpec{}.bytes()[:30] }},
+		{"a broken checksum", func() []byte { return batchSpec{breakCRC: true}.bytes() }},
+		{"magic 1", func() []byte { return batchSpec{magic: 1}.bytes() }},
+		{"magic 3", func() []byte { return batchSpec{magic: 3}.bytes() }},
+		{"two batches", func() []byte { return append(batchSpec{}.bytes(), batchSpec{}.bytes()...) }},
+		{"a batch and rubbish", func() []byte { return append(batchSpec{}.bytes(), 1, 2, 3) }},
+		{"a base offset of 7", func() []byte { return batchSpec{base: 7}.bytes() }},
+		{"a control batch", func() []byte { return batchSpec{attributes: 1 << 5, pid: 9}.bytes() }},
+		{"too large", func() []byte { return batchSpec{values: []string{strings.Repeat("x", 3000)}}.bytes() }},
+		{"a count of 5 for one record", func() []byte { return batchSpec{count: 5}.bytes() }},
+		{"a count of 5 and a delta of 4 for one record", func() []byte { return batchSpec{count: 5, lastOffset: 4}.bytes() }},
+		{"a last offset delta of 9", func() []byte { return batchSpec{lastOffset: 9}.bytes() }},
+		{"a time far ahead", func() []byte { return batchSpec{timestamp: stamp + 1000*3600*24*30}.bytes() }},
+		{"log append time from a client", func() []byte { return batchSpec{attributes: 1 << 3}.bytes() }},
+		{"codec 7", func() []byte { return batchSpec{attributes: 7}.bytes() }},
+		{"gzip that is not gzip", func() []byte { return batchSpec{attributes: 1}.bytes() }},
+		{"a producer id without sequence", func() []byte { return batchSpec{pid: 5, seq: -1}.bytes() }},
+	}
+	x.Each(0, func(v int16) {
+		if v < 3 {
+			return
+		}
+		for _, w := range wrong {
+			x.Ask(w.what, func(s *Side) kmsg.Request { return produce(s, v, "refused", 0, w.records()) })
+		}
+		x.Ask("acks=2", func(s *Side) kmsg.Request {
+			req := produce(s, v, "refused", 0, batchSpec{}.bytes())
+			req.Acks = 2
+			return req
+		})
+		x.Ask("a partition that is not there", func(s *Side) kmsg.Request { return produce(s, v, "refused", 9, batchSpec{}.bytes()) })
+		x.Ask("partition -1", func(s *Side) kmsg.Request { return produce(s, v, "refused", -1, batchSpec{}.bytes()) })
+		x.Ask("a topic that is not there", func(s *Side) kmsg.Request { return produce(s, v, "nowhere", 0, batchSpec{}.bytes()) })
+		x.Ask("an illegal topic", func(s *Side) kmsg.Request { return produce(s, v, "no/where", 0, batchSpec{}.bytes()) })
+		x.Ask("no topics", func(s *Side) kmsg.Request {
+			req := at(v, kmsg.NewPtrProduceRequest())
+			req.Acks = 1
+			return req
+		})
+	})
+	x.Ask("null records", func(s *Side) kmsg.Request { return produce(s, 9, "refused", 0, nil) })
+	x.Topic("small", 1, "segment.bytes", "1048576", "min.insync.replicas", "2")
+	x.Ask("fewer in sync than asked for", func(s *Side) kmsg.Request { return produce(s, 9, "small", 0, batchSpec{}.bytes()) })
+}
+
+func produceCompacted(x *Exchange) {
+	x.Topic("compacted", 1, "cleanup.policy", "compact")
+	x.Each(0, func(v int16) {
+		if v < 3 {
+			return
+		}
+		x.Ask("with keys", func(s *Side) kmsg.Request { return produce(s, v, "compacted", 0, batchSpec{}.bytes()) })
+		x.Ask("without keys", func(s *Side) kmsg.Request {
+			return produce(s, v, "compacted", 0, batchSpec{noKey: true, values: []string{"a", "b"}}.bytes())
+		})
+	})
+}
+
+func produceIdempotent(x *Exchange) {
+	x.Topic("idempotent", 1)
+	send := func(step string, epoch int16, seq int32, n int) {
+		x.Ask(step, func(s *Side) kmsg.Request {
+			return produce(s, 9, "idempotent", 0, batchSpec{pid: 4711, epoch: epoch, seq: seq, values: make([]string, n)}.bytes())
+		})
+	}
+	send("sequence 0", 0, 0, 1)
+	send("sequence 0 again", 0, 0, 1)
+	send("sequence 1", 0, 1, 3)
+	send("sequence 6, a gap", 0, 6, 1)
+	for i := range int32(6) {
+		send(fmt.Sprintf("sequence %d", 4+i), 0, 4+i, 1)
+	}
+	send("sequence 5 again, inside the window", 0, 5, 1)
+	send("sequence 1 again, before the window", 0, 1, 3)
+	send("half of a batch again", 0, 2, 1)
+	send("epoch 1 at sequence 5", 1, 5, 1)
+	send("epoch 1 at sequence 0", 1, 0, 1)
+	send("epoch 0 after epoch 1", 0, 10, 1)
+	producerID := func(v int16) *kmsg.InitProducerIDRequest {
+		req := at(v, kmsg.NewPtrInitProducerIDRequest())
+		req.TransactionTimeoutMillis = 60_000
+		req.ProducerID, req.ProducerEpoch = -1, -1
+		return req
+	}
+	x.Eventually("a first producer id", same(func() kmsg.Request { return producerID(4) }), func(resp kmsg.Response) bool {
+		return resp.(*kmsg.InitProducerIDResponse).ErrorCode == 0
+	})
+	x.Each(22, func(v int16) {
+		x.Ask("a producer id", same(func() kmsg.Request { return producerID(v) }))
+	})
+}
