@@ -30,12 +30,11 @@ type Appended struct {
 
 // Refusals that every append may meet.
 var (
-	errNotLeader     = &kafka.Error{Code: kafka.NotLeaderOrFollower, Message: "this broker does not lead the partition"}
-	errNotEnough     = &kafka.Error{Code: kafka.NotEnoughReplicas, Message: "fewer replicas are in sync than min.insync.replicas asks for"}
-	errTierFull      = &kafka.Error{Code: kafka.KafkaStorageError, Message: "the tier is away and tier.outage.policy=block: local data waits for it"}
-	errRequiredAcks  = &kafka.Error{Code: kafka.InvalidRequiredAcks, Message: "acks must be 0, 1 or -1"}
-	errEpochMovedOn  = &kafka.Error{Code: kafka.NotLeaderOrFollower, Message: "the leadership ended while the records were written"}
-	errLogNotServing = &kafka.Error{Code: kafka.KafkaStorageError, Message: "the log takes no appends: see the broker's log"}
+	errNotLeader    = &kafka.Error{Code: kafka.NotLeaderOrFollower, Message: "this broker does not lead the partition"}
+	errNotEnough    = &kafka.Error{Code: kafka.NotEnoughReplicas, Message: "fewer replicas are in sync than min.insync.replicas asks for"}
+	errTierFull     = &kafka.Error{Code: kafka.KafkaStorageError, Message: "the tier is away and tier.outage.policy=block: local data waits for it"}
+	errRequiredAcks = &kafka.Error{Code: kafka.InvalidRequiredAcks, Message: "acks must be 0, 1 or -1"}
+	errEpochMovedOn = &kafka.Error{Code: kafka.NotLeaderOrFollower, Message: "the leadership ended while the records were written"}
 )
 
 // Append checks the records and writes them behind the last ones. The error is a

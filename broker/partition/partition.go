@@ -88,10 +88,11 @@ func (p *Partition) Set(s *Settings) {
 		return
 	}
 	l.mu.Lock()
-	if e := l.mu.leader.SetMinISR(s.MinISR); e.Moved {
-		p.reveal(e.High)
+	e := l.mu.leader.SetMinISR(s.MinISR)
+	p.follow(l, e.High, e.Moved)
+	if e.Moved {
+		p.watches.mark(-1)
 	}
-	l.mu.Unlock()
 	if t := l.tier.Load(); t != nil {
 		t.Kick()
 	}
