@@ -109,9 +109,19 @@ func (b *Broker) append(x *call, req *wire.ProduceRequest, t *wire.ProduceTopic,
 	if code != kafka.None {
 		return nil, partition.Appended{}, unknownPartition(t.Name, code)
 	}
+	if internal(p.Name().Topic) && x.h.ClientID != adminClient {
+		return p, partition.Appended{}, errInternal
+	}
 	done, err := p.Append(partition.Append{Records: q.Records, Acks: req.Acks, Version: req.Version, Validator: &x.client.validator, Now: now})
 	return p, done, err
 }
+
+// adminClient is the client id that may write to the broker's own topics, as in Kafka.
+const adminClient = "__admin_client"
+
+// errInternal keeps clients from records that only a coordinator may write: one that it
+// cannot read would keep it from loading.
+var errInternal = &kafka.Error{Code: kafka.InvalidTopicException, Message: "the topic is the broker's own"}
 
 // find is the partition by name, or by id where the version has ids.
 func (b *Broker) find(name string, id kafka.TopicID, partition int32, byID bool) (*partition.Partition, kafka.Code) {
@@ -125,11 +135,15 @@ func (b *Broker) find(name string, id kafka.TopicID, partition int32, byID bool)
 var (
 	errUnknown   = &kafka.Error{Code: kafka.UnknownTopicOrPartition}
 	errUnknownID = &kafka.Error{Code: kafka.UnknownTopicID}
+	errDown      = &kafka.Error{Code: kafka.KafkaStorageError, Message: "the partition is out of service: its log dir failed, or its log could not be opened"}
 )
 
 func unknownPartition(_ string, code kafka.Code) *kafka.Error {
-	if code == kafka.UnknownTopicID {
+	switch code {
+	case kafka.UnknownTopicID:
 		return errUnknownID
+	case kafka.KafkaStorageError:
+		return errDown
 	}
 	return errUnknown
 }

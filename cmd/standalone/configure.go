@@ -86,8 +86,16 @@ func flags(o Options, data string, set *conf.Config) []string {
 	if o.HTTP != "" {
 		out = append(out, "http.listener="+o.HTTP)
 	}
+	if set.Int(offsetsReplication) != 1 { // there is one broker
+		out = append(out, offsetsReplication+"=1")
+		if set.Set(offsetsReplication) {
+			notice(o, offsetsReplication+" is taken as 1: standalone is one broker")
+		}
+	}
 	return out
 }
+
+const offsetsReplication = "offsets.topic.replication.factor"
 
 // openLog begins to log: by VARVE_LOG4J or log4j.properties beside the conf file, else
 // by what ships.
