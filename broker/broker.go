@@ -10,7 +10,6 @@ package broker
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -42,6 +41,7 @@ type Options struct {
 	ClusterID string
 	Store     tier.Store // of the tier; nil: nothing is tiered
 	BootID    string     // of the machine's present boot; "" where there is none to be had
+	Seen      bool       // the runner has found what Seen told in its log
 	Logger    func(name string) *slog.Logger
 	// Failed is told, once, of what makes the broker unable to go on.
 	Failed func(error)
@@ -62,6 +62,7 @@ type Broker struct {
 	archive    *archive.Archive
 	cache      *cache.Cache
 	settings   *settings
+	noted      runner.Position // the last edit that the log dirs know of
 }
 
 // Start starts a broker; it serves when Start returns.
@@ -84,9 +85,10 @@ func Start(ctx context.Context, opt Options) (_ *Broker, err error) {
 	if err := b.openTier(); err != nil {
 		return nil, err
 	}
-	if err := b.host.CheckStrays(opt.Runner.Image()); err != nil {
+	if err := b.host.CheckStrays(opt.Runner.Image(), opt.Seen); err != nil {
 		return nil, err
 	}
+	b.noteHistory()
 	b.coordinate()
 	opt.Runner.Watch(b.follow)
 	b.host.Run()
@@ -124,6 +126,7 @@ func (b *Broker) openLogs() (err error) {
 		CheckpointEvery: millis(c.Long("log.flush.offset.checkpoint.interval.ms")),
 		RetentionEvery:  millis(c.Long("log.retention.check.interval.ms")),
 		Forget:          b.forget,
+		Checkpointed:    b.noteHistory,
 	}, time.Now())
 	if err != nil {
 		return err
@@ -300,6 +303,7 @@ func (b *Broker) Close(ctx context.Context) error {
 		b.archive.Close()
 		b.cache.Close()
 	}
+	b.noteHistory()
 	return b.host.Close(ctx, b.epoch)
 }
 
@@ -323,12 +327,4 @@ func (b *Broker) abandon() {
 }
 
 // Health is nil, or what is wrong.
-func (b *Broker) Health() error {
-	var errs []error
-	for _, d := range b.host.Dirs() {
-		if err := d.Failed(); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
+func (b *Broker) Health() error { return b.host.Health() }

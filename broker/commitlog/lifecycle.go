@@ -40,6 +40,7 @@ func (d *Dir) Create(tp kafka.TopicPartition, id kafka.TopicID, cfg *Config) (*L
 		return fail(err)
 	}
 	if err := d.writeTopicID(l); err != nil {
+		d.fs.RemoveAll(l.home.Path()) // made just now: the next try begins anew
 		return fail(err)
 	}
 	l.publish(nil, 0, 0)

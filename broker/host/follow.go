@@ -1,8 +1,12 @@
 package host
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +19,10 @@ import (
 // Follow makes the partitions here what an image says, given the image before. It is
 // the watcher of the committed image: calls come one at a time, in order.
 func (h *Host) Follow(old, image *metadata.Image) {
+	h.follow.Lock()
+	defer h.follow.Unlock()
+	starting := h.image == nil
+	h.image = image
 	work := newCrew()
 	for before, after := range metadata.Changed(old, image) {
 		switch {
@@ -22,17 +30,47 @@ func (h *Host) Follow(old, image *metadata.Image) {
 			h.drop(before)
 		case before != nil && before.ID != after.ID:
 			h.drop(before)
-			h.take(after, work)
+			h.take(after, !starting, work)
 		default:
-			h.take(after, work)
+			h.take(after, !starting, work)
 		}
 	}
 	work.wait()
 	h.removeDeleted(image)
 }
 
-// take opens, leads and configures what a topic has here.
-func (h *Host) take(t *metadata.Topic, work *crew) {
+// reopen tries again what is out of service: a disk has space again, or a file came
+// back. What lies in a folder that failed waits for a restart.
+func (h *Host) reopen() {
+	h.follow.Lock()
+	defer h.follow.Unlock()
+	if h.image == nil {
+		return
+	}
+	work := newCrew()
+	for _, t := range h.broken() {
+		if now, ok := h.image.Topic(t.name); ok && now.ID == t.id {
+			h.take(now, false, work)
+		}
+	}
+	work.wait()
+}
+
+// broken are the topics with partitions that are out of service.
+func (h *Host) broken() (out []*topic) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, t := range h.mu.topics {
+		if len(t.down) > 0 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// take opens, leads and configures what a topic has here. Partitions that are not here
+// yet are new where fresh says so; else they may lie in a folder that failed.
+func (h *Host) take(t *metadata.Topic, fresh bool, work *crew) {
 	settings := h.opt.Settings(t.Name, t.Configs())
 	h.mu.RLock()
 	had := h.mu.topics[t.Name]
@@ -41,13 +79,19 @@ func (h *Host) take(t *metadata.Topic, work *crew) {
 	if had != nil {
 		copy(next.parts, had.parts)
 	}
+	var down sync.Map // partitions that are out of service
 	for n, state := range t.Of(h.opt.Broker) {
 		tp := kafka.TopicPartition{Topic: t.Name, Partition: n}
 		work.do(func() {
 			p := next.parts[n]
 			if p == nil {
-				if p = h.open(tp, t.ID, settings); p == nil {
+				again := had != nil && had.down[n]
+				if p = h.open(tp, t.ID, settings, fresh && !again, again); p == nil {
+					down.Store(n, true)
 					return
+				}
+				if again {
+					h.log.Info("a partition is in service again", "partition", tp.String())
 				}
 				next.parts[n] = p
 			} else if p.Settings() != settings {
@@ -60,37 +104,67 @@ func (h *Host) take(t *metadata.Topic, work *crew) {
 	work.after(func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
+		down.Range(func(n, _ any) bool {
+			if next.down == nil {
+				next.down = map[int32]bool{}
+			}
+			next.down[n.(int32)] = true
+			return true
+		})
 		h.mu.topics[t.Name], h.mu.byID[t.ID] = next, next
 	})
 }
 
-// open opens a partition's log where it lies, or makes it in the emptiest folder.
-func (h *Host) open(tp kafka.TopicPartition, id kafka.TopicID, s *partition.Settings) *partition.Partition {
+// open opens a partition's log where it lies, or makes it in the emptiest folder. While
+// a folder is out of service only a fresh partition is made: another's records may lie
+// there, and an empty log in their place would tell consumers that they are gone. again
+// says that it failed before, and was reported.
+func (h *Host) open(tp kafka.TopicPartition, id kafka.TopicID, s *partition.Settings, fresh, again bool) *partition.Partition {
+	p, err := h.openOrMake(tp, id, s, fresh)
+	if err != nil {
+		level := slog.LevelError
+		if again {
+			level = slog.LevelDebug
+		}
+		h.log.Log(context.Background(), level, "a partition is out of service: it answers KAFKA_STORAGE_ERROR and is tried again", "partition", tp.String(), "err", err)
+	}
+	return p
+}
+
+func (h *Host) openOrMake(tp kafka.TopicPartition, id kafka.TopicID, s *partition.Settings, fresh bool) (*partition.Partition, error) {
 	if d := h.home.of(tp); d != nil {
 		log, err := d.Open(tp, id, &s.Log)
 		var older *commitlog.MismatchError
 		switch {
 		case err == nil:
-			return partition.New(log, s)
+			return partition.New(log, s), nil
 		case errors.As(err, &older):
 			h.setAside(d, tp, older)
 		default:
-			h.log.Error("opening a partition failed: it is out of service", "partition", tp.String(), "err", err)
-			return nil
+			return nil, err
 		}
+	} else if out := h.outOfService(); out != nil && !fresh {
+		return nil, fmt.Errorf("it lies in no folder that is in service, and may lie in one that is not: %w", out)
 	}
 	d := h.home.choose(h.dirs, tp)
 	if d == nil {
-		h.log.Error("no log dir is in service for a new partition", "partition", tp.String())
-		return nil
+		return nil, errors.New("no log dir is in service")
 	}
 	log, err := d.Create(tp, id, &s.Log)
 	if err != nil {
 		h.home.forget(tp)
-		h.log.Error("making a partition failed: it is out of service", "partition", tp.String(), "err", err)
-		return nil
+		return nil, err
 	}
-	return partition.New(log, s)
+	return partition.New(log, s), nil
+}
+
+// outOfService is why a folder serves no more, or never did; nil where all serve.
+func (h *Host) outOfService() error {
+	errs := slices.Clone(h.missing)
+	for _, d := range h.dirs {
+		errs = append(errs, d.Failed())
+	}
+	return errors.Join(errs...)
 }
 
 // setAside moves the folder of an older topic of that name out of the way.

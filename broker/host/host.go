@@ -39,6 +39,8 @@ type Options struct {
 	// CheckpointEvery is log.flush.offset.checkpoint.interval.ms, RetentionEvery
 	// log.retention.check.interval.ms.
 	CheckpointEvery, RetentionEvery time.Duration
+	// Checkpointed is told that checkpoints were written.
+	Checkpointed func()
 	// Forget is told that nothing of a deleted topic is left in the tier (T14).
 	Forget func(id kafka.TopicID)
 }
@@ -54,12 +56,16 @@ type Host struct {
 	beat pulse
 	home homes
 
+	missing []error         // of folders that could not be opened
+	follow  sync.Mutex      // one change of partitions at a time; held over their opening
+	image   *metadata.Image // the last that was followed; under follow
+
 	mu struct {
 		sync.RWMutex
 		topics map[string]*topic
 		byID   map[kafka.TopicID]*topic
 	}
-	removing map[kafka.TopicID]bool // from the tier; Follow's own
+	removing map[kafka.TopicID]bool // from the tier; under follow
 }
 
 // A topic is the partitions of one topic that are here. Immutable but for growth,
@@ -68,6 +74,7 @@ type topic struct {
 	name  string
 	id    kafka.TopicID
 	parts []*partition.Partition // by number; nil is not here
+	down  map[int32]bool         // of those that should be here and could not be opened
 }
 
 // Open takes the log folders into use. One that fails is left out of service, as long
@@ -93,6 +100,7 @@ func Open(opt Options, now time.Time) (*Host, error) {
 		}
 		return nil, foreign
 	}
+	h.missing = failed
 	for _, err := range failed {
 		h.log.Error("a log dir is out of service; the others serve", "err", err)
 	}
@@ -134,9 +142,11 @@ func (h *Host) MayHaveLostEnd() bool {
 	return false
 }
 
-// CheckStrays refuses an image that knows fewer than half of the partitions that lie
-// here: more likely it is the wrong image (A10).
-func (h *Host) CheckStrays(image *metadata.Image) error {
+// CheckStrays looks for folders of partitions that the image does not know. Where the
+// folders have not seen this history of metadata before, more than half of them strays
+// is refused: more likely it is the wrong image (A10). Else their topics were deleted,
+// and the broker was killed before their folders went.
+func (h *Host) CheckStrays(image *metadata.Image, seen bool) error {
 	live, stray := 0, 0
 	var example string
 	for _, d := range h.dirs {
@@ -150,15 +160,19 @@ func (h *Host) CheckStrays(image *metadata.Image) error {
 			}
 		}
 	}
-	if stray*2 > live {
+	switch {
+	case stray*2 > live && !seen:
 		return fmt.Errorf("%d of the %d partitions in the log dirs are not in the cluster's metadata (such as %s): "+
 			"the metadata is another cluster's or older than the logs; nothing was changed", stray, live, example)
+	case stray > 0:
+		h.log.Warn("some folders are of topics that are no more: look at them and delete them", "folders", stray, "such as", example)
 	}
 	return nil
 }
 
 // Find is a partition of this broker. The code is UNKNOWN_TOPIC_OR_PARTITION where
-// there is none. topic may alias a request.
+// there is none, KAFKA_STORAGE_ERROR where it is out of service. topic may alias a
+// request.
 func (h *Host) Find(topic string, p int32) (*partition.Partition, kafka.Code) {
 	h.mu.RLock()
 	t := h.mu.topics[topic]
@@ -178,7 +192,12 @@ func (t *topic) find(p int32, unknown kafka.Code) (*partition.Partition, kafka.C
 	if t == nil {
 		return nil, unknown
 	}
-	if p < 0 || int(p) >= len(t.parts) || t.parts[p] == nil {
+	switch {
+	case p < 0 || int(p) >= len(t.parts):
+		return nil, kafka.UnknownTopicOrPartition
+	case t.down[p]:
+		return nil, kafka.KafkaStorageError
+	case t.parts[p] == nil:
 		return nil, kafka.UnknownTopicOrPartition
 	}
 	return t.parts[p], kafka.None
@@ -201,6 +220,20 @@ func (h *Host) Partitions() []*partition.Partition {
 
 // Dirs are the log folders in service, and those that failed since.
 func (h *Host) Dirs() []*commitlog.Dir { return h.dirs }
+
+// Health is nil, or what of the disks is out of service.
+func (h *Host) Health() error {
+	errs := []error{h.outOfService()}
+	for _, t := range h.broken() {
+		errs = append(errs, fmt.Errorf("%d partitions of topic %s are out of service: see the broker's log", len(t.down), t.name))
+	}
+	for _, p := range h.Partitions() {
+		if err := p.Log().Failed(); err != nil && p.Log().Dir().Failed() == nil {
+			errs = append(errs, fmt.Errorf("%v takes no appends: %w", p.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // Abandon lets the folders go without a word, as a crash would: for a start that failed.
 func (h *Host) Abandon() {

@@ -10,14 +10,17 @@ import (
 
 // pulse is what the ticks remember.
 type pulse struct {
-	checkpointed, retained time.Time
-	wall                   time.Time // of the last retention pass, without its monotonic part
-	mono                   time.Time
+	checkpointed, retained, reopened time.Time
+	wall                             time.Time // of the last retention pass, without its monotonic part
+	mono                             time.Time
 }
 
 // clockJumpMax is how far wall and monotonic clock may part between two passes before
 // retention by time is not to be trusted (T10).
 const clockJumpMax = time.Minute
+
+// reopenEvery is the time between two tries to bring back what is out of service.
+const reopenEvery = 5 * time.Second
 
 // Run begins the ticks; Close ends them.
 func (h *Host) Run() {
@@ -50,6 +53,11 @@ func (h *Host) tick(now time.Time) {
 				h.log.Warn("writing checkpoints failed; they are written again", "dir", d.Path(), "err", err)
 			}
 		}
+		h.opt.Checkpointed()
+	}
+	if now.Sub(h.beat.reopened) >= reopenEvery {
+		h.beat.reopened = now
+		h.reopen()
 	}
 	if now.Sub(h.beat.retained) >= h.opt.RetentionEvery {
 		h.beat.retained = now

@@ -59,6 +59,7 @@ type Process struct {
 	runner  *runner.Runner
 	broker  *broker.Broker
 	store   tier.Store
+	seen    bool // the log dirs have followed this metadata log before
 	pages   *daemon.Pages
 	started time.Time
 	failed  chan error
@@ -85,7 +86,7 @@ func Start(ctx context.Context, o Options) (_ *Process, err error) {
 		return nil, err
 	}
 	p.broker, err = broker.Start(ctx, broker.Options{Conf: p.conf, FS: vfs.OS{}, Runner: p.runner, ClusterID: id, Store: p.store,
-		BootID: bootID(), Logger: p.logs.Logger, Failed: p.fail})
+		BootID: bootID(), Seen: p.seen, Logger: p.logs.Logger, Failed: p.fail})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,12 @@ func (p *Process) lead(ctx context.Context) (clusterID string, err error) {
 	if p.journal, err = filejournal.Open(vfs.OS{}, dir, filejournal.Options{Log: p.logs.Logger("varve.journal")}); err != nil {
 		return "", fmt.Errorf("opening the metadata log in %s: %w", dir, err)
 	}
-	p.runner, err = runner.Start(ctx, p.journal, runner.Options{
+	seen, err := broker.Seen(vfs.OS{}, p.conf)
+	if err != nil {
+		return "", err
+	}
+	p.seen = seen.N > 0
+	p.runner, err = runner.Start(ctx, p.journal, runner.Options{Seen: seen,
 		Who: fmt.Sprintf("standalone %d", os.Getpid()), ClusterID: newClusterID(), Log: p.logs.Logger("kafka.controller.Controller"),
 		Controller: p.controllerConfig(), Failed: p.fail, SteppedDown: p.fail,
 	})
