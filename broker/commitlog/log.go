@@ -23,6 +23,7 @@ import (
 
 	"varve/broker/kafka"
 	"varve/broker/producer"
+	"varve/broker/record"
 	"varve/broker/segment"
 )
 
@@ -211,6 +212,18 @@ func (l *Log) Segments() ([]SegmentInfo, error) {
 		out[i] = SegmentInfo{Base: s.Base, Next: s.Next(), Size: s.Size(), MaxTimestamp: ts, Sealed: i < len(v.segs)-1}
 	}
 	return out, nil
+}
+
+// FirstTimestamp is the time of the first batch of the segment that is written, in ms;
+// segment.NoTimestamp where it has none. It reads the disk.
+func (l *Log) FirstTimestamp() (int64, error) {
+	v := l.View()
+	ts := int64(segment.NoTimestamp)
+	if len(v.segs) == 0 {
+		return ts, nil
+	}
+	err := v.segs[len(v.segs)-1].First(func(b record.Batch) { ts = b.MaxTimestamp() })
+	return ts, err
 }
 
 // publish replaces the view; mu is held.

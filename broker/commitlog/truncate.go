@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 
 	"varve/broker/kafka"
 	"varve/broker/producer"
@@ -110,13 +111,7 @@ func (l *Log) TruncateFullyAndStartAt(o kafka.Offset, keepLogStart bool) error {
 	if keepLogStart {
 		start = min(v.LogStart, o)
 	}
-	l.publish(nil, start, o)
-	l.end.Store(int64(o))
-	l.high.Store(int64(o))
-	l.synced.Store(int64(o))
-	l.txns.Store(txnsUnknown)
-	l.epochs.Store(&Epochs{})
-	l.dir.touch()
+	l.beginAt(o, start)
 	for _, s := range v.segs {
 		if err := s.Remove(); err != nil {
 			return l.fail("truncating", err)
@@ -133,6 +128,44 @@ func (l *Log) TruncateFullyAndStartAt(o kafka.Offset, keepLogStart bool) error {
 		return l.fail("truncating", err)
 	}
 	return nil
+}
+
+// LeaveBehind sets what the log holds aside, in a folder of its own for people to
+// decide on, and begins it anew at o, in a fresh folder (T12).
+func (l *Log) LeaveBehind(o kafka.Offset) (folder string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.coolLocked(); err != nil {
+		return "", err
+	}
+	v := l.view.Load()
+	l.beginAt(o, min(v.LogStart, o))
+	for _, s := range v.segs {
+		s.Retire()
+	}
+	d := l.dir
+	folder = path.Join(d.path, asideName(l.home.Name, "stray"))
+	if err := d.fs.Rename(l.home.Path(), folder); err != nil {
+		return "", l.fail("setting records aside", err)
+	}
+	if err := d.fs.Mkdir(l.home.Path(), 0o755); err != nil {
+		return "", l.fail("setting records aside", err)
+	}
+	if err := d.writeTopicID(l); err != nil {
+		return "", l.fail("setting records aside", err)
+	}
+	return folder, nil
+}
+
+// beginAt makes the log an empty one that ends at o; mu is held.
+func (l *Log) beginAt(o, start kafka.Offset) {
+	l.publish(nil, start, o)
+	l.end.Store(int64(o))
+	l.high.Store(int64(o))
+	l.synced.Store(int64(o))
+	l.txns.Store(txnsUnknown)
+	l.epochs.Store(&Epochs{})
+	l.dir.touch()
 }
 
 // Adopt puts the epochs and the producers of a tiered log's end into a log that begins

@@ -30,6 +30,7 @@ type Appended struct {
 
 // Refusals that every append may meet.
 var (
+	errBehind       = &kafka.Error{Code: kafka.NotLeaderOrFollower, Message: "the log may end below what the tier holds: it is served once the tier has told"}
 	errNotLeader    = &kafka.Error{Code: kafka.NotLeaderOrFollower, Message: "this broker does not lead the partition"}
 	errNotEnough    = &kafka.Error{Code: kafka.NotEnoughReplicas, Message: "fewer replicas are in sync than min.insync.replicas asks for"}
 	errTierFull     = &kafka.Error{Code: kafka.KafkaStorageError, Message: "the tier is away and tier.outage.policy=block: local data waits for it"}
@@ -43,6 +44,9 @@ func (p *Partition) Append(a Append) (Appended, error) {
 	l := p.lead.Load()
 	if l == nil {
 		return Appended{}, errNotLeader
+	}
+	if l.shut.Load() {
+		return Appended{}, errBehind
 	}
 	s := p.settings.Load()
 	if a.Acks < -1 || a.Acks > 1 {

@@ -37,12 +37,16 @@ type Partition struct {
 	lead     atomic.Pointer[leadership] // nil: this broker does not lead
 	stable   atomic.Int64               // last stable offset, or unknown
 	watches  watches
+	turn     sync.Mutex // one change of the term at a time; held over the log's own work, never over the tier's
 }
 
 // leadership is one term of this broker as the partition's leader.
 type leadership struct {
 	epoch  kafka.LeaderEpoch
+	term   Term
 	start  kafka.Offset                      // the log end when it began: LATEST waits for it (KIP-207)
+	shut   atomic.Bool                       // nothing is served: the tier may hold what the log lacks (T12)
+	aged   atomic.Bool                       // the archive knows how old the active segment is
 	tier   atomic.Pointer[archive.Partition] // nil: not tiered
 	tiered atomic.Int64                      // where the tier's gap-free run ends
 
@@ -111,10 +115,13 @@ type Term struct {
 // before anybody is told of it (protocols.md §3-5). tier is the archive to use where
 // the topic is tiered; nil otherwise.
 func (p *Partition) Lead(now time.Time, t Term, tier *archive.Archive) error {
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	if err := p.log.StartEpoch(t.Epoch); err != nil {
 		return err
 	}
-	l := &leadership{epoch: t.Epoch, start: p.log.End()}
+	l := &leadership{epoch: t.Epoch, term: t, start: p.log.End()}
+	l.shut.Store(tier != nil && p.Settings().Tiered && p.mayLack(t.Epoch))
 	l.mu.leader = replica.NewLeader(now, p.term(t))
 	p.stable.Store(unknown)
 	p.lead.Store(l)
@@ -148,6 +155,7 @@ func (p *Partition) Tier(tier *archive.Archive) {
 		l.tier.Store(tier.Lead(p.Name(), p.TopicID(), l.epoch, tierLog{p, l}))
 	case !p.Settings().Tiered && t != nil:
 		l.tier.Store(nil)
+		l.shut.Store(false)
 		t.Resign()
 	}
 }

@@ -59,10 +59,8 @@ func (p *Partition) Read(q Read, r *ReadResult) error {
 	if l == nil {
 		return errNotLeader
 	}
-	if q.Epoch >= 0 {
-		if err := l.checkEpoch(q.Epoch); err != nil {
-			return err
-		}
+	if err := l.checkEpoch(max(q.Epoch, kafka.NoEpoch)); err != nil {
+		return err
 	}
 	high := p.log.HighWatermark() // once: what is read is below what is told (KAFKA-9807)
 	stable := min(p.LastStable(), high)
@@ -99,6 +97,8 @@ func (p *Partition) Read(q Read, r *ReadResult) error {
 
 func (l *leadership) checkEpoch(epoch kafka.LeaderEpoch) error {
 	switch {
+	case l.shut.Load():
+		return errTierNotReady
 	case epoch == kafka.NoEpoch || epoch == l.epoch:
 		return nil
 	case epoch < l.epoch:

@@ -37,6 +37,12 @@ func (t tierLog) Segments() []archive.Segment {
 	for i, s := range infos {
 		out[i] = archive.Segment{Base: s.Base, Next: s.Next, Size: s.Size, FirstTimestamp: -1, MaxTimestamp: s.MaxTimestamp}
 	}
+	if n := len(out) - 1; n >= 0 && out[n].Size > 0 && !t.l.aged.Swap(true) {
+		// Once a term: later the archive has seen for itself when records came.
+		if ts, err := t.p.log.FirstTimestamp(); err == nil {
+			out[n].FirstTimestamp = ts
+		}
+	}
 	return out
 }
 
@@ -56,7 +62,16 @@ func (t tierLog) Config() archive.Config { return t.p.Settings().Tier }
 func (t tierLog) Roll() error { return t.p.log.Roll(time.Now().UnixMilli()) }
 
 // SetTiered takes note of where the tier's run ends, while the leadership lasts.
-func (t tierLog) SetTiered(next kafka.Offset) { t.l.tiered.Store(int64(next)) }
+func (t tierLog) SetTiered(next kafka.Offset) {
+	t.l.tiered.Store(int64(next))
+	if t.l.shut.Load() && t.p.log.End() >= next {
+		t.l.shut.Store(false)
+		t.p.watches.mark(-1)
+	}
+}
+
+// Begin makes the log begin behind the tier (T12).
+func (t tierLog) Begin(s archive.Seed) error { return t.p.begin(t.l, s) }
 
 // SetLogStart raises the log start.
 func (t tierLog) SetLogStart(o kafka.Offset) error { return t.p.log.SetLogStart(o) }

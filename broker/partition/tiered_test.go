@@ -48,7 +48,18 @@ func inTier(t *testing.T, story func(r *tieredRig)) {
 		defer r.archive.Close()
 		r.lead(5, r.archive)
 		defer r.Resign()
+		r.open()
 		story(r)
+	})
+}
+
+// open waits until the partition is served: an empty log is shut until the tier has told
+// what it holds.
+func (r *tieredRig) open() {
+	r.t.Helper()
+	r.until("it is served", func() bool {
+		_, err := r.Locate(r.t.Context(), partition.Latest, kafka.NoEpoch, false)
+		return err == nil
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -415,6 +416,46 @@ func TestFencedLeaderStopsAndKeepsItsData(t *testing.T) {
 			t.Errorf("the log does not name the other writer:\n%s", b.lines)
 		}
 		next.Resign()
+	})
+}
+
+func TestFencedLeaderStillReadsWhatTheTierHas(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		log := newFakeLog()
+		log.fill(10, 100, 1000)
+		b.lead(5, log)
+		b.until("copied", func() bool { return log.tieredTo() == 30 })
+		late := newFakeLog()
+		late.fill(10, 100, 1000)
+		p := b.lead(4, late)
+		b.until("fenced", func() bool { return b.archive.Stats().Fenced == 1 })
+		if got := b.readAll(p, 0, 1<<20); !bytes.Equal(got, log.all) {
+			t.Errorf("%d bytes from the tier, want the %d that were copied", len(got), len(log.all))
+		}
+	})
+}
+
+func TestLogThatEndsBelowTheTierBeginsBehindIt(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		log := newFakeLog()
+		log.fill(10, 100, 1000)
+		first := b.lead(4, log)
+		b.until("copied", func() bool { return log.tieredTo() == 30 })
+		first.Resign()
+		lost := newFakeLog() // a new disk
+		lost.epochs = nil
+		p := b.lead(5, lost)
+		b.until("the log begins behind the tier", func() bool { return lost.Offsets().End == 30 && lost.tieredTo() == 30 })
+		if got, want := lost.Epochs(), []kafka.EpochStart{{Epoch: 1, Start: 0}}; !slices.Equal(got, want) {
+			t.Errorf("epochs %v, want the container's %v", got, want)
+		}
+		lost.epochs = append(lost.epochs, kafka.EpochStart{Epoch: 5, Start: 30})
+		lost.fill(10, 100, 2000)
+		p.Kick()
+		b.until("it goes on", func() bool { s := b.truthless(); return s.NextOffset() == 60 && len(s.Live) == 2 })
+		if got := b.readAll(p, 0, 1<<20); !bytes.Equal(got, append(log.all, lost.all...)) {
+			t.Errorf("%d bytes in the tier, want %d of before and %d of after", len(got), len(log.all), len(lost.all))
+		}
 	})
 }
 

@@ -113,6 +113,14 @@ func (l *fakeLog) SetTiered(next kafka.Offset) {
 	l.tiered = next
 }
 
+func (l *fakeLog) Begin(s Seed) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.segs = []fakeSegment{{base: s.Next, next: s.Next, maxTs: -1}}
+	l.epochs = slices.Clone(s.Epochs)
+	return nil
+}
+
 func (l *fakeLog) tieredTo() kafka.Offset {
 	l.mu.Lock()
 	defer l.mu.Unlock()

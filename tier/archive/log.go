@@ -19,6 +19,9 @@ type Log interface {
 	Epochs() []kafka.EpochStart
 	// Config is how the topic is to be kept now.
 	Config() Config
+	// Begin makes a log that ends below the tier's run begin behind it, with what the
+	// seed says, before anything is appended (T12).
+	Begin(s Seed) error
 	// Export holds the local files and gives what a container of exactly that range
 	// needs. The range begins and ends at batch boundaries and below the LSO.
 	Export(r kafka.Range) (*Export, error)

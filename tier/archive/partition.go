@@ -205,11 +205,15 @@ func (p *Partition) load() error {
 		return fmt.Errorf("loading the manifest of %s: %w", p.tp, err)
 	}
 	s := &p.chain.State
+	may := s.MayLead
 	if p.fenced {
-		if err := s.MayWrite(p.chain.Writer); err != nil {
-			return err
-		}
-	} else if err := s.MayLead(p.chain.Writer); err != nil {
+		may = s.MayWrite
+	}
+	if err := may(p.chain.Writer); err != nil {
+		p.publish() // what is there can be read all the same
+		return err
+	}
+	if err := p.catchUp(ctx); err != nil {
 		return err
 	}
 	if err := p.log.SetLogStart(s.LogStart); err != nil {
@@ -217,6 +221,27 @@ func (p *Partition) load() error {
 	}
 	p.await(s.Live)
 	p.publish()
+	return nil
+}
+
+// catchUp makes a log that ends below what the tier holds begin behind it, before it is
+// appended to (T12): after an unclean election, on a new disk, where the end was lost.
+func (p *Partition) catchUp(ctx context.Context) error {
+	s := &p.chain.State
+	if p.log.Offsets().End >= s.NextOffset() {
+		return nil
+	}
+	seed, ok, err := p.seed(ctx, s)
+	if err == nil && !ok {
+		err = fmt.Errorf("no container ends at %d", s.NextOffset())
+	}
+	if err == nil {
+		err = p.log.Begin(seed)
+	}
+	if err != nil {
+		return fmt.Errorf("beginning the log of %s behind the tier's %d: %w", p.tp, s.NextOffset(), err)
+	}
+	p.archive.opt.Log.Warn("tier: the local log ended below what the tier holds; it begins behind it now", "partition", p.tp, "at", seed.Next)
 	return nil
 }
 

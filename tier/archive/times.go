@@ -162,6 +162,10 @@ func (p *Partition) Seed(ctx context.Context) (seed Seed, ok bool, err error) {
 	if err != nil {
 		return seed, false, err
 	}
+	return p.seed(ctx, s)
+}
+
+func (p *Partition) seed(ctx context.Context, s *manifest.State) (seed Seed, ok bool, err error) {
 	next := s.NextOffset()
 	seg, ok := s.Find(next - 1)
 	if !ok {
