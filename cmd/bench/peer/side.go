@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -32,6 +33,14 @@ type pair [2]*broker
 // on the disk when the next round is measured.
 var quick = map[string]string{"log.segment.delete.delay.ms": "0"}
 
+// settling makes segments move to the tier and go from the disk as soon as they may: as
+// Kafka is told by its own keys where it has a tier.
+var settling = map[string]string{
+	"remote.log.manager.task.interval.ms": "1000",
+	"log.retention.check.interval.ms":     "1000",
+	"tier.local.grace.ms":                 "0",
+}
+
 func startKafka(ctx context.Context, tiered bool) (*broker, error) {
 	properties := with(quick, map[string]string{"socket.listen.backlog.size": "4096"}) // its own backlog resets a crowd
 	begin := time.Now()
@@ -45,11 +54,11 @@ func startKafka(ctx context.Context, tiered bool) (*broker, error) {
 // startVarve starts a standalone one; an empty tier is a folder.
 func startVarve(ctx context.Context, s settings, tier string) (*broker, error) {
 	begin := time.Now()
-	v, err := servers.StartVarve(ctx, servers.VarveOptions{Binary: s.varve, Tier: tier, Properties: quick})
+	v, err := servers.StartVarve(ctx, servers.VarveOptions{Binary: s.varve, Tier: tier, Properties: with(quick, settling)})
 	if err != nil {
 		return nil, err
 	}
-	return &broker{name: "Varve", addr: v.Addr, dataDir: v.DataDir, daemon: v.Daemon, close: v.Close, started: time.Since(begin)}, nil
+	return &broker{name: "Varve", addr: v.Addr, dataDir: filepath.Join(v.DataDir, "log"), daemon: v.Daemon, close: v.Close, started: time.Since(begin)}, nil
 }
 
 func startPair(ctx context.Context, s settings) (pair, error) {
