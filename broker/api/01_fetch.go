@@ -2,8 +2,10 @@ package api
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	"varve/broker/conn"
 	"varve/broker/kafka"
 	"varve/broker/partition"
 	"varve/broker/wire"
@@ -54,6 +56,7 @@ type fetcher struct {
 	call  call
 	req   wire.FetchRequest
 	alone *session // of fetches without a session
+	last  *session // of those with one, the last
 	got   []got
 	look  []int
 	bytes int
@@ -67,28 +70,49 @@ type got struct {
 	r    partition.ReadResult
 }
 
-func (f *fetcher) close() {
+// close takes back what the connection's sessions watch. A session itself may go on
+// with another connection.
+func (f *fetcher) close(c *conn.Conn) {
 	if f.alone != nil {
 		f.alone.unwatch()
 	}
+	if s := f.last; s != nil && s.busy.CompareAndSwap(false, true) {
+		if s.owner == c {
+			s.unwatch()
+		}
+		s.busy.Store(false)
+	}
 }
+
+// The epochs of requests that are not incremental.
+const (
+	newSession = 0
+	noSession  = -1
+)
 
 // session finds or makes what the request's partitions are held in. full says that the
 // answer names all of them.
 func (b *Broker) session(f *fetcher, now time.Time) (s *session, full bool, code kafka.Code) {
 	req := &f.req
-	if req.SessionEpoch > 0 && req.SessionID != 0 {
-		s, code = b.sessions.take(req, now)
-		if code == kafka.None && s.change(req) {
+	if req.SessionEpoch != newSession && req.SessionEpoch != noSession {
+		if s, code = b.sessions.take(req, now); code != kafka.None {
+			return nil, false, code
+		}
+		if s.change(req) {
 			s.unwatch()
 		}
-		return s, false, code
+		if len(s.parts) == 0 {
+			b.sessions.end(s)
+		}
+		f.last = s
+		return s, false, kafka.None
 	}
 	if req.SessionID != 0 {
 		b.sessions.close(req.SessionID)
 	}
-	if req.SessionEpoch == 0 && req.Version >= 7 {
+	if req.SessionEpoch == newSession && req.Version >= 7 {
 		if s = b.sessions.open(req, now); s != nil {
+			f.last = s
 			return s, true, kafka.None
 		}
 	}
@@ -164,15 +188,9 @@ func (f *fetcher) marked(s *session, full bool) {
 
 // rotate moves the first n to the end.
 func rotate(s []int, n int) {
-	reverse(s[:n])
-	reverse(s[n:])
-	reverse(s)
-}
-
-func reverse(s []int) {
-	for i, j := 0, len(s)-1; i < j; i, j = i+1, j-1 {
-		s[i], s[j] = s[j], s[i]
-	}
+	slices.Reverse(s[:n])
+	slices.Reverse(s[n:])
+	slices.Reverse(s)
 }
 
 // read reads what was chosen, within the request's limits. The first batch of all comes
@@ -187,7 +205,7 @@ func (b *Broker) read(f *fetcher, s *session, full bool) {
 		}
 		f.got = append(f.got, got{i: i})
 		g := &f.got[len(f.got)-1]
-		g.code = b.readOne(f, s, i, min(left, max(int(t.q.MaxBytes), 0)), &g.r)
+		g.code = b.readOne(f, s, i, max(min(left, int(t.q.MaxBytes)), 0), &g.r)
 		f.bytes += g.r.Run.N
 		left -= g.r.Run.N
 		if g.code != kafka.None || g.r.Diverged {
@@ -195,13 +213,23 @@ func (b *Broker) read(f *fetcher, s *session, full bool) {
 			s.watcher.Set(i)
 		}
 		if g.r.Run.N > 0 {
-			s.watcher.Set(i)
 			s.from = i + 1
+		}
+		if t.behind(g, f.req.ReadCommitted) {
+			s.watcher.Set(i) // there is more, or the limits left no room for it
 		}
 		if !full && !t.news(g) {
 			f.got = f.got[:len(f.got)-1]
 		}
 	}
+}
+
+// behind tells whether the reader has not all that it may see.
+func (t *part) behind(g *got, committed bool) bool {
+	if committed {
+		return t.q.Offset < g.r.Stable
+	}
+	return t.q.Offset < g.r.High
 }
 
 // news tells whether an incremental answer has to name the partition.
@@ -261,84 +289,8 @@ func (b *Broker) tryRead(f *fetcher, t *part, q partition.Read, r *partition.Rea
 func (f *fetcher) again(s *session) {
 	for k := range f.got {
 		g := &f.got[k]
-		if g.r.Run.N > 0 || g.code != kafka.None {
-			s.watcher.Set(g.i)
-		}
+		s.watcher.Set(g.i)
 		g.r.Run.Release()
 	}
 	f.got, f.bytes = f.got[:0], 0
-}
-
-// answer writes what was gathered.
-func (f *fetcher) answer(x *call, s *session) error {
-	v := wire.FetchResponse(x.h.Version)
-	x.out.Begin(x.h)
-	x.out.B = v.Begin(x.out.B, 0, kafka.None, s.id, f.topics(s))
-	for k := 0; k < len(f.got); {
-		t := &s.parts[f.got[k].i]
-		n := f.together(s, k)
-		x.out.B = v.Topic(x.out.B, t.topic, t.id, n)
-		for ; n > 0; n-- {
-			if err := f.part(x, s, &f.got[k]); err != nil {
-				for k++; k < len(f.got); k++ {
-					f.got[k].r.Run.Release()
-				}
-				return err
-			}
-			k++
-		}
-		x.out.B = v.EndTopic(x.out.B)
-	}
-	x.out.B = v.End(x.out.B, nil)
-	x.out.End()
-	return nil
-}
-
-// topics counts the runs of partitions of one topic.
-func (f *fetcher) topics(s *session) (n int) {
-	for k := 0; k < len(f.got); k += f.together(s, k) {
-		n++
-	}
-	return n
-}
-
-// together is how many from k on are of one topic.
-func (f *fetcher) together(s *session, k int) int {
-	first := &s.parts[f.got[k].i]
-	n := 1
-	for k+n < len(f.got) && s.parts[f.got[k+n].i].topic == first.topic && s.parts[f.got[k+n].i].id == first.id {
-		n++
-	}
-	return n
-}
-
-// unknown tells of a partition that is not here: Kafka lists its aborted transactions,
-// none, whatever the isolation level.
-func unknown(c kafka.Code) bool {
-	return c == kafka.UnknownTopicOrPartition || c == kafka.UnknownTopicID
-}
-
-func (f *fetcher) part(x *call, s *session, g *got) error {
-	v := wire.FetchResponse(x.h.Version)
-	t := &s.parts[g.i]
-	res := wire.FetchResult{Partition: t.n, Code: g.code, HighWatermark: g.r.High, LastStable: g.r.Stable, LogStart: g.r.LogStart,
-		ReadCommitted: f.req.ReadCommitted || unknown(g.code), Preferred: kafka.NoBroker}
-	for _, a := range g.r.Aborted {
-		res.Aborted = append(res.Aborted, wire.AbortedTransaction{Producer: a.PID, First: a.First})
-	}
-	if g.r.Diverged {
-		res.Diverging = wire.Diverging{Known: true, Epoch: g.r.End.Epoch, End: g.r.End.End}
-	}
-	t.told = told{g.r.High, g.r.LogStart}
-	if g.code != kafka.None {
-		t.told = never
-	}
-	x.out.B = v.Partition(x.out.B, &res, g.r.Run.N)
-	if g.r.Run.N > 0 {
-		if err := x.out.Run(g.r.Run); err != nil {
-			return err
-		}
-	}
-	x.out.B = v.EndPartition(x.out.B, &res)
-	return nil
 }

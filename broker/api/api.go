@@ -146,7 +146,7 @@ func (b *Broker) Sessions() int { return b.sessions.count() }
 // Closed forgets what was kept for a connection.
 func (b *Broker) Closed(c *conn.Conn) {
 	if cl, ok := c.State.(*client); ok {
-		cl.fetch.close()
+		cl.fetch.close(c)
 	}
 }
 

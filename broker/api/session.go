@@ -3,6 +3,7 @@ package api
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -138,21 +139,26 @@ func (s *session) change(req *wire.FetchRequest) (moved bool) {
 			}
 		}
 	}
-	for f := range req.Forgotten {
-		for _, n := range req.Forgotten[f].Partitions {
-			moved = s.forget(place{req.Forgotten[f].Name, req.Forgotten[f].ID, n}) || moved
-		}
-	}
-	return moved
+	return s.forget(req) || moved
 }
 
-func (s *session) forget(key place) bool {
-	i, ok := s.at[key]
-	if !ok {
+// forget lets go of the partitions that the request names so.
+func (s *session) forget(req *wire.FetchRequest) bool {
+	before := len(s.at)
+	for f := range req.Forgotten {
+		t := &req.Forgotten[f]
+		for _, n := range t.Partitions {
+			delete(s.at, place{t.Name, t.ID, n})
+		}
+	}
+	if len(s.at) == before {
 		return false
 	}
-	s.unwatch()
-	s.parts = append(s.parts[:i], s.parts[i+1:]...)
+	s.unwatch() // while they have their places
+	s.parts = slices.DeleteFunc(s.parts, func(p part) bool {
+		_, stays := s.at[p.place]
+		return !stays
+	})
 	s.reindex()
 	return true
 }
@@ -253,6 +259,15 @@ func (ss *sessions) close(id int32) {
 		s.unwatch()
 		delete(ss.mu.byID, id)
 	}
+}
+
+// end ends a session that is being served and has no partitions left; the answer says
+// so by having no id.
+func (ss *sessions) end(s *session) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.mu.byID, s.id)
+	s.id = 0
 }
 
 // count is how many sessions there are.
