@@ -21,7 +21,7 @@ var elsewhereKeys = []Key{
 	{Name: "internal.metadata.delete.delay.millis", Type: Long, Default: "60000", Unit: Milliseconds, Internal: true, Status: NoEffect, Why: noKRaft, Doc: "Delay before KRaft files are deleted."},
 	{Name: "internal.metadata.log.segment.bytes", Type: Int, Null: true, Unit: Bytes, Internal: true, Status: NoEffect, Why: noKRaft, Doc: "metadata.log.segment.bytes without its lower bound."},
 	{Name: "internal.metadata.max.batch.size.in.bytes", Type: Int, Default: "8388608", Unit: Bytes, Internal: true, Status: NoEffect, Why: noKRaft, Doc: "Largest KRaft batch."},
-	{Name: "metadata.log.dir", Type: String, Null: true, Status: NoEffect, Why: noKRaft, Doc: "Folder of the KRaft log."},
+	{Name: "metadata.log.dir", Type: String, Null: true, Doc: "Folder of the cluster's metadata log; unset is metadata in the data folder."},
 	{Name: "metadata.log.max.record.bytes.between.snapshots", Type: Long, Default: "20971520", Check: atLeast(1), Unit: Bytes, Status: NoEffect, Why: noKRaft, Doc: "KRaft records between two snapshots."},
 	{Name: "metadata.log.max.snapshot.interval.ms", Type: Long, Default: "3600000", Check: atLeast(0), Unit: Milliseconds, Status: NoEffect, Why: noKRaft, Doc: "Time between two KRaft snapshots."},
 	{Name: "metadata.log.segment.bytes", Type: Int, Default: "1073741824", Check: atLeast(8388608), Unit: Bytes, Status: NoEffect, Why: noKRaft, Doc: "Segment size of the KRaft log."},

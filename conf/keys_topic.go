@@ -26,9 +26,9 @@ var topicKeys = []Key{
 	{Name: "min.cleanable.dirty.ratio", Type: Double, Default: "0.5", Check: between(0, 1), Scope: Topic, Status: NoEffect, Why: noCompaction, Synonyms: []Synonym{{"log.cleaner.min.cleanable.ratio", 1}}, Doc: "Share of uncompacted bytes at which a log is compacted."},
 	{Name: "min.compaction.lag.ms", Type: Long, Default: "0", Check: atLeast(0), Unit: Milliseconds, Scope: Topic, Status: NoEffect, Why: noCompaction, Synonyms: []Synonym{{"log.cleaner.min.compaction.lag.ms", 1}}, Doc: "Shortest time a record stays uncompacted."},
 	{Name: "min.insync.replicas", Type: Int, Default: "1", Check: atLeast(1), Unit: "replicas", Scope: Both, Update: ClusterWide, Synonyms: []Synonym{{"min.insync.replicas", 1}}, Doc: "Replicas that must be in sync for acks=all to be accepted."},
-	{Name: "preallocate", Type: Bool, Default: "false", Scope: Topic, Synonyms: []Synonym{{"log.preallocate", 1}}, Doc: "Make a new segment file at its full size."},
+	{Name: "preallocate", Type: Bool, Default: "false", Scope: Topic, Synonyms: []Synonym{{"log.preallocate", 1}}, Status: NoEffect, Why: useWriteAhead, Doc: "Make a new segment file at its full size."},
 	{Name: "remote.log.copy.disable", Type: Bool, Default: "false", Scope: Topic, Doc: "Stop copying to the tier and keep what is there readable."},
-	{Name: "remote.log.delete.on.disable", Type: Bool, Default: "false", Scope: Topic, Doc: "Delete the tier's data when remote.storage.enable becomes false."},
+	{Name: "remote.log.delete.on.disable", Type: Bool, Default: "false", Scope: Topic, Status: NoEffect, Why: tierStays, Doc: "Delete the tier's data when remote.storage.enable becomes false."},
 	{Name: "remote.storage.enable", Type: Bool, Default: "false", Scope: Topic, Doc: "Closed segments of this topic settle in the tier."},
 	{Name: "retention.bytes", Type: Long, Default: "-1", Unit: Bytes, Scope: Topic, Synonyms: []Synonym{{"log.retention.bytes", 1}}, Doc: "Bytes of a partition, tier included, above which its oldest segments are deleted; -1 is no limit."},
 	{Name: "retention.ms", Type: Long, Default: "604800000", Check: atLeast(-1), Unit: Milliseconds, Scope: Topic, Synonyms: []Synonym{{"log.retention.ms", 1}}, Doc: "Age above which segments are deleted; -1 is no limit."},
@@ -36,5 +36,5 @@ var topicKeys = []Key{
 	{Name: "segment.index.bytes", Type: Int, Default: "10485760", Check: atLeast(4), Unit: Bytes, Scope: Topic, Synonyms: []Synonym{{"log.index.size.max.bytes", 1}}, Doc: "Largest size of an index file."},
 	{Name: "segment.jitter.ms", Type: Long, Default: "0", Check: atLeast(0), Unit: Milliseconds, Scope: Topic, Synonyms: []Synonym{{"log.roll.jitter.ms", 1}}, Doc: "Random time taken off segment.ms, so that segments do not all roll at once."},
 	{Name: "segment.ms", Type: Long, Default: "604800000", Check: atLeast(1), Unit: Milliseconds, Scope: Topic, Synonyms: []Synonym{{"log.roll.ms", 1}}, Doc: "Age at which a segment is closed though it is not full."},
-	{Name: "unclean.leader.election.enable", Type: Bool, Default: "false", Scope: Both, Update: ClusterWide, Synonyms: []Synonym{{"unclean.leader.election.enable", 1}}, Doc: "Elect a replica that is not in sync where no other is left, and lose records."},
+	{Name: "unclean.leader.election.enable", Type: Bool, Default: "false", Scope: Both, Update: ClusterWide, Synonyms: []Synonym{{"unclean.leader.election.enable", 1}}, Status: NoEffect, Why: noReplication, Doc: "Elect a replica that is not in sync where no other is left, and lose records."},
 }

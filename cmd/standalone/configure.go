@@ -38,6 +38,11 @@ func (p *Process) configure(o Options) error {
 		}
 	}
 	p.openLog(o, data)
+	for _, f := range p.conf.Faults {
+		if f.Severity == conf.Note {
+			p.Log().Info("configuration: " + f.String())
+		}
+	}
 	return nil
 }
 
