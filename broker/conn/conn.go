@@ -83,6 +83,7 @@ type Conn struct {
 	phase    atomic.Uint32 // see sweep.go
 	progress atomic.Int64  // coarse time of the last byte in or out
 	doom     atomic.Pointer[doom]
+	looked   time.Duration // when the sweep, its owner, last looked for the peer
 
 	send sender
 }

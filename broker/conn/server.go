@@ -23,6 +23,7 @@ type Config struct {
 	IdleTime        time.Duration  // connections.max.idle.ms; 0 is 10 min
 	FrameStall      time.Duration  // a request that stops in its middle is given up; 0 is 30 s
 	WriteStall      time.Duration  // an answer that is not read is given up; 0 is 2 min
+	PeerCheck       time.Duration  // how often the client of a waiting request is looked for; 0 is 5 s
 	SendBuffer      int            // socket.send.buffer.bytes; 0 is the system's
 	ReceiveBuffer   int            // socket.receive.buffer.bytes; 0 is the system's
 	Log             *slog.Logger   // nil is slog.Default
@@ -35,6 +36,7 @@ func (cfg Config) withDefaults() Config {
 	cfg.IdleTime = orDefault(cfg.IdleTime, 10*time.Minute)
 	cfg.FrameStall = orDefault(cfg.FrameStall, 30*time.Second)
 	cfg.WriteStall = orDefault(cfg.WriteStall, 2*time.Minute)
+	cfg.PeerCheck = orDefault(cfg.PeerCheck, 5*time.Second)
 	cfg.Log = orDefault(cfg.Log, slog.Default())
 	return cfg
 }

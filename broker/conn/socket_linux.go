@@ -91,3 +91,14 @@ func (c *Conn) fileOnce(fd uintptr) bool {
 	}
 	return true
 }
+
+// peerGone tells whether the peer will send no more, whatever it has sent that is not
+// read yet.
+func (c *Conn) peerGone() (gone bool) {
+	c.raw.Control(func(fd uintptr) {
+		p := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(p[:], 0)
+		gone = err == nil && n > 0 && p[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return gone
+}

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -56,10 +57,25 @@ func (s *Server) sweep() {
 			c.condemn(&doom{"a request stopped in its middle", fmt.Errorf("no byte of it came for %v", s.cfg.FrameStall), true})
 		case phase == phaseWriting && still > s.cfg.WriteStall:
 			c.condemn(&doom{"an answer was not read", fmt.Errorf("no byte of it left for %v", s.cfg.WriteStall), true})
+		case phase == phaseServing && still > s.cfg.PeerCheck:
+			c.lookForPeer(now)
 		}
 	}
 	clear(s.sweeping)
 	s.refusals.Summarize(time.Now())
+}
+
+// lookForPeer ends a request that waits for data or for others when its client has gone:
+// nothing is read while it waits, and it may wait for as long as the client has said.
+func (c *Conn) lookForPeer(now time.Duration) {
+	if now-c.looked < c.srv.cfg.PeerCheck || c.raw == nil {
+		return
+	}
+	c.looked = now
+	if c.peerGone() {
+		c.condemn(&doom{"gone", errors.New("the client left before it was answered"), false})
+		c.signal(evWake)
+	}
 }
 
 // condemn closes the connection under its goroutine, which then finds the reason.

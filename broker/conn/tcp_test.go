@@ -204,6 +204,26 @@ func TestPendingAnswersLeaveARealSocketWithoutARequestBehindThem(t *testing.T) {
 	}
 }
 
+// A fetch may wait for days, and holds a descriptor meanwhile.
+func TestAClientThatLeavesWhileItsRequestWaitsIsNoticed(t *testing.T) {
+	h := newScript()
+	s, addr, _ := tcpRig(t, Config{PeerCheck: time.Millisecond}, h)
+	stays := &client{Conn: dialTCP(t, addr), t: t}
+	leaves := &client{Conn: dialTCP(t, addr), t: t}
+	leaves.send(heartbeat("park", 3_600_000))
+	<-h.wakers
+	stays.send(heartbeat("park", 3_600_000))
+	waker := <-h.wakers
+	leaves.Close()
+	for deadline := time.Now().Add(20 * time.Second); s.Stats().Connections > 1; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("the client left, and its connection is still there after 20 s")
+		}
+	}
+	waker.Wake()
+	stays.answer(1)
+}
+
 func TestLargeRequestsGrowWithTheirBytes(t *testing.T) {
 	h := newScript()
 	s, addr, _ := tcpRig(t, Config{}, h)
