@@ -257,12 +257,21 @@ func (b *Broker) serve() {
 		Features: wire.Features{Epoch: -1},
 	})
 	b.server = conn.NewServer(conn.Config{
-		MaxRequestBytes: c.Int("socket.request.max.bytes"), QueuedBytes: max(c.Long("queued.max.request.bytes"), 0),
+		MaxRequestBytes: c.Int("socket.request.max.bytes"), QueuedBytes: queuedBytes(c),
 		MaxConnections: bounded(c.Int("max.connections")), MaxPerIP: bounded(c.Int("max.connections.per.ip")),
 		IdleTime: millis(c.Long("connections.max.idle.ms")), Log: b.opt.Logger("kafka.network.SocketServer"),
 		SendBuffer: socketBuffer(c, "socket.send.buffer.bytes"), ReceiveBuffer: socketBuffer(c, "socket.receive.buffer.bytes"),
 	}, b.api)
 	b.listeners.Serve(b.server, func(err error) { b.opt.Failed(err) })
+}
+
+// queuedBytes bounds what requests may hold that are not whole yet, or not answered.
+// Kafka's default is no bound, and its heap is one; here the default is a bound.
+func queuedBytes(c *conf.Config) int64 {
+	if !c.Set("queued.max.request.bytes") {
+		return 1 << 30
+	}
+	return max(c.Long("queued.max.request.bytes"), 0)
 }
 
 // socketBuffer is a size that somebody set; the system sizes buffers better by itself.

@@ -43,7 +43,7 @@ var serverKeys = []Key{
 	{Name: "num.recovery.threads.per.data.dir", Type: Int, Default: "2", Check: atLeast(1), Unit: "threads", Update: ClusterWide, Status: NoEffect, Why: crewOpens, Doc: "Logs of one folder that are opened or recovered side by side."},
 	{Name: "process.roles", Type: List, Default: "broker,controller", Check: oneOfEach("broker", "controller", "zkfc", "connect"), Status: NoEffect, Why: commandIsRole, Doc: "What this process is."},
 	{Name: "producer.purgatory.purge.interval.requests", Type: Int, Default: "1000", Unit: "requests", Status: NoEffect, Why: noPurgatory, Doc: "Requests between two purges of waiting produces."},
-	{Name: "queued.max.request.bytes", Type: Long, Default: "-1", Unit: Bytes, Doc: "Bytes of requests that are being received, over all connections; -1 is no bound. Buffers up to 16 KiB do not count."},
+	{Name: "queued.max.request.bytes", Type: Long, Default: "-1", Unit: Bytes, Doc: "Bytes of requests that are being received, over all connections; -1 is no bound if it is set, and 1 GiB if not. Buffers up to 16 KiB do not count."},
 	{Name: "queued.max.requests", Type: Int, Default: "500", Check: atLeast(1), Unit: "requests", Status: NoEffect, Why: noThreads, Doc: "Requests that wait for an I/O thread."},
 	{Name: "request.timeout.ms", Type: Int, Default: "30000", Unit: Milliseconds, Status: NoEffect, Why: noReplication, Doc: "Time that a request to another broker may take."},
 	{Name: "security.inter.broker.protocol", Type: String, Default: "PLAINTEXT", Check: oneOf("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), Doc: "Protocol between brokers, where inter.broker.listener.name is not set."},

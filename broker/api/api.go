@@ -141,7 +141,7 @@ func (b *Broker) Served() map[int16]int64 {
 }
 
 // Sessions is how many fetch sessions there are.
-func (b *Broker) Sessions() int { return b.sessions.count() }
+func (b *Broker) Sessions() int { return b.sessions.number() }
 
 // Closed forgets what was kept for a connection.
 func (b *Broker) Closed(c *conn.Conn) {

@@ -28,6 +28,7 @@ type session struct {
 
 	busy    atomic.Bool // a request is being served with it
 	used    time.Time   // guarded by sessions.mu
+	size    int         // partitions, as counted in sessions.mu
 	watcher *partition.Watcher
 	owner   *conn.Conn // whom the watcher wakes
 }
@@ -174,16 +175,22 @@ func (s *session) reindex() {
 type sessions struct {
 	mu struct {
 		sync.Mutex
-		byID map[int32]*session
+		byID  map[int32]*session
+		parts int // of all of them
 	}
-	most int
+	most      int
+	mostParts int
 }
+
+// partsMost bounds the partitions of all sessions: some 500 bytes each, that their
+// readers need not come back for.
+const partsMost = 500_000
 
 // evictAfter is how long a session must have been idle to make room for another.
 const evictAfter = 2 * time.Minute
 
 func (ss *sessions) init(most int) {
-	ss.most = most
+	ss.most, ss.mostParts = most, partsMost
 	ss.mu.byID = map[int32]*session{}
 }
 
@@ -195,18 +202,29 @@ func (ss *sessions) open(req *wire.FetchRequest, now time.Time) *session {
 	if len(s.parts) == 0 {
 		return nil
 	}
+	if !ss.enter(s, now) {
+		return nil
+	}
 	s.reindex()
+	return s
+}
+
+// enter gives a session an id, busy, where there is room or may be made.
+func (ss *sessions) enter(s *session, now time.Time) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if len(ss.mu.byID) >= ss.most && !ss.evict(now) {
-		return nil
+	for len(ss.mu.byID) >= ss.most || ss.mu.parts+len(s.parts) > ss.mostParts {
+		if !ss.evict(now) {
+			return false
+		}
 	}
 	for s.id == 0 || ss.mu.byID[s.id] != nil {
 		s.id = rand.Int32N(math.MaxInt32-1) + 1
 	}
 	s.busy.Store(true)
 	ss.mu.byID[s.id] = s
-	return s
+	ss.count(s)
+	return true
 }
 
 // evict removes the session that was idle longest, if that was long; the lock is held.
@@ -221,8 +239,23 @@ func (ss *sessions) evict(now time.Time) bool {
 		return false
 	}
 	oldest.unwatch()
-	delete(ss.mu.byID, oldest.id)
+	ss.remove(oldest)
 	return true
+}
+
+// count notes how many partitions a session has now; the lock is held, and the session
+// is the caller's.
+func (ss *sessions) count(s *session) {
+	ss.mu.parts += len(s.parts) - s.size
+	s.size = len(s.parts)
+}
+
+// remove takes a session out; the lock is held.
+func (ss *sessions) remove(s *session) {
+	if ss.mu.byID[s.id] == s {
+		delete(ss.mu.byID, s.id)
+		ss.mu.parts -= s.size
+	}
 }
 
 // take finds the session of an incremental request and checks its epoch. It is the
@@ -242,6 +275,7 @@ func (ss *sessions) take(req *wire.FetchRequest, now time.Time) (*session, kafka
 		return nil, kafka.InvalidFetchSessionEpoch
 	}
 	s.used = now
+	ss.count(s) // what the last request brought
 	if s.next++; s.next < 0 {
 		s.next = 1
 	}
@@ -257,7 +291,7 @@ func (ss *sessions) close(id int32) {
 	s := ss.mu.byID[id]
 	if s != nil && s.busy.CompareAndSwap(false, true) {
 		s.unwatch()
-		delete(ss.mu.byID, id)
+		ss.remove(s)
 	}
 }
 
@@ -266,12 +300,12 @@ func (ss *sessions) close(id int32) {
 func (ss *sessions) end(s *session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	delete(ss.mu.byID, s.id)
+	ss.remove(s)
 	s.id = 0
 }
 
-// count is how many sessions there are.
-func (ss *sessions) count() int {
+// number is how many sessions there are.
+func (ss *sessions) number() int {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return len(ss.mu.byID)
