@@ -321,6 +321,22 @@ func TestTruncationLeavesWholeBatchesBelowAndForgetsTheRest(t *testing.T) {
 	}
 }
 
+func TestABatchWithRottenRecordsIsFoundByItsTimeAndHidesNoOther(t *testing.T) {
+	d, l := open(t, vfs.NewMem(), "/logs", &commitlog.Config{}, nil)
+	defer d.Abandon()
+	appendTo(t, l, batch(3, 10, 1000))
+	rotten := batch(3, 10, 2000)
+	rotten[22] |= byte(record.CodecGzip)
+	rotten.SetMaxTimestamp(2010, false) // and the checksum
+	appendTo(t, l, rotten)
+	appendTo(t, l, batch(3, 10, 3000))
+	for ts, want := range map[int64]kafka.Offset{1001: 1, 1500: 3, 2010: 3, 2011: 6, 3001: 7} {
+		if hit, found, err := l.OffsetForTime(ts, l.End()); err != nil || !found || hit.Offset != want {
+			t.Errorf("time %d: offset %d, %v, %v; want %d", ts, hit.Offset, found, err, want)
+		}
+	}
+}
+
 func TestTimesAreFoundInOpenAndSealedSegments(t *testing.T) {
 	m := vfs.NewMem()
 	d, l := open(t, m, "/logs", &commitlog.Config{SegmentBytes: 900, IndexInterval: 100}, nil)

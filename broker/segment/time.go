@@ -54,8 +54,8 @@ func (s *Segment) FindTime(ts int64, from, bound kafka.Offset) (hit TimeHit, fou
 		if b.MaxTimestamp() < ts {
 			continue
 		}
-		if hit, found, err := firstAt(b, &d, ts, from, bound); found || err != nil {
-			return hit, found, err
+		if hit, found := firstAt(b, &d, ts, from, bound); found {
+			return hit, true, nil
 		}
 	}
 }
@@ -82,14 +82,19 @@ func (s *Segment) beforeTime(h *handle, ts int64) (kafka.Offset, error) {
 	return s.Base + kafka.Offset(entries[i-1].last), nil
 }
 
-// firstAt finds the record in a batch.
-func firstAt(b record.Batch, d *record.Decompressor, ts int64, from, bound kafka.Offset) (TimeHit, bool, error) {
+// firstAt finds the record in a batch. A batch whose records do not unfold (a producer
+// may have spoilt them before the checksum) is taken as one: the partition's times stay
+// searchable, and the consumer that comes to it is told.
+func firstAt(b record.Batch, d *record.Decompressor, ts int64, from, bound kafka.Offset) (TimeHit, bool) {
 	it := b.Records(d)
 	var r record.Record
 	for it.Next(&r) {
 		if r.Timestamp >= ts && r.Offset >= from && r.Offset < bound {
-			return TimeHit{r.Offset, r.Timestamp, b.LeaderEpoch()}, true, nil
+			return TimeHit{r.Offset, r.Timestamp, b.LeaderEpoch()}, true
 		}
 	}
-	return TimeHit{}, false, it.Err()
+	if it.Err() != nil {
+		return TimeHit{max(b.BaseOffset(), from), b.MaxTimestamp(), b.LeaderEpoch()}, true
+	}
+	return TimeHit{}, false
 }

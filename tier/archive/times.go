@@ -72,8 +72,8 @@ func (p *Partition) search(ctx context.Context, seg manifest.Segment, ts int64, 
 			return f, false, err
 		}
 		if b.MaxTimestamp() >= ts && !b.Control() {
-			if f, ok, err = firstAt(b, ts, from); ok || err != nil {
-				return f, ok, err
+			if f, ok = firstAt(b, ts, from); ok {
+				return f, true, nil
 			}
 		}
 		o = b.NextOffset()
@@ -81,15 +81,20 @@ func (p *Partition) search(ctx context.Context, seg manifest.Segment, ts int64, 
 	return f, false, nil
 }
 
-func firstAt(b record.Batch, ts int64, from kafka.Offset) (f Found, ok bool, err error) {
+// firstAt finds the record in a batch. One whose records do not unfold is taken as one,
+// as by a segment on the disk.
+func firstAt(b record.Batch, ts int64, from kafka.Offset) (f Found, ok bool) {
 	it := b.Records(nil)
 	var r record.Record
 	for it.Next(&r) {
 		if r.Timestamp >= ts && r.Offset >= from {
-			return Found{r.Offset, r.Timestamp, b.LeaderEpoch()}, true, nil
+			return Found{r.Offset, r.Timestamp, b.LeaderEpoch()}, true
 		}
 	}
-	return f, false, it.Err()
+	if it.Err() != nil {
+		return Found{max(b.BaseOffset(), from), b.MaxTimestamp(), b.LeaderEpoch()}, true
+	}
+	return f, false
 }
 
 // wait repeats look until it is done, waking on what it said to wake.
