@@ -15,10 +15,11 @@ import (
 // notAsked is AuthorizedOperations where the request did not ask for them.
 const notAsked = math.MinInt32
 
-// allOperations are what anybody may do with a topic or the cluster while there is no
+// What anybody may do with a topic, the cluster or a group while there is no
 // authorizer: bits of the operations by number (KIP-430).
 const (
 	topicOperations   = 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<7 | 1<<8 | 1<<10 | 1<<11
+	groupOperations   = 1<<3 | 1<<6 | 1<<8 | 1<<10 | 1<<11
 	clusterOperations = 1<<5 | 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<11 | 1<<12
 )
 

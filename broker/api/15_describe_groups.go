@@ -21,5 +21,10 @@ func (b *Broker) describeGroups(x *call, req *kmsg.DescribeGroupsRequest) kmsg.R
 	for _, r := range b.ask(x, qs) {
 		resp.Groups = append(resp.Groups, r.(*kmsg.DescribeGroupsResponse).Groups...)
 	}
+	for i := range resp.Groups {
+		if req.IncludeAuthorizedOperations && resp.Groups[i].ErrorCode == 0 {
+			resp.Groups[i].AuthorizedOperations = groupOperations
+		}
+	}
 	return resp
 }

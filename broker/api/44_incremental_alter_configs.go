@@ -33,7 +33,7 @@ func (b *Broker) incrementalAlterConfigs(x *call, req *kmsg.IncrementalAlterConf
 		refused := e
 		switch {
 		case r.ResourceType != kmsg.ConfigResourceTypeTopic:
-			refused = kafka.Refuse(kafka.InvalidRequest, "Configs of %s cannot be altered while the broker runs: change server.properties and restart it", r.ResourceType)
+			refused = unalterable(r.ResourceType)
 		case e == nil:
 			refused = a.Resources[done].Err
 			done++
@@ -43,6 +43,15 @@ func (b *Broker) incrementalAlterConfigs(x *call, req *kmsg.IncrementalAlterConf
 		b.refused(x, r.ResourceName, -1, refused)
 	}
 	return resp
+}
+
+func unalterable(t kmsg.ConfigResourceType) *kafka.Error {
+	switch t {
+	case kmsg.ConfigResourceTypeBroker, kmsg.ConfigResourceTypeBrokerLogger, kmsg.ConfigResourceTypeClientMetrics,
+		kmsg.ConfigResourceTypeGroupConfig:
+		return kafka.Refuse(kafka.InvalidRequest, "Configs of %s cannot be altered while the broker runs: change server.properties and restart it", t)
+	}
+	return kafka.Refuse(kafka.InvalidRequest, "Unknown resource type %d", t)
 }
 
 func alterResource(r kmsg.IncrementalAlterConfigsRequestResource) controller.AlterResource {

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"varve/broker/group"
 	"varve/broker/kafka"
 	"varve/broker/metadata"
 )
@@ -10,8 +11,11 @@ import (
 // OffsetDelete, key 47.
 //
 // Errors per partition: UNKNOWN_TOPIC_OR_PARTITION, and those of group's; for the whole
-// those of group's. Partitions are answered in the order of the request.
+// INVALID_GROUP_ID and those of group's. Partitions are answered in the order of the request.
 func (b *Broker) offsetDelete(x *call, req *kmsg.OffsetDeleteRequest) kmsg.Response {
+	if req.Group == "" {
+		return group.Refuse(req, kafka.InvalidGroupID)
+	}
 	image := b.opt.Controller.Image()
 	ask := *req
 	ask.Topics = nil

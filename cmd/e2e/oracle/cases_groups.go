@@ -20,6 +20,7 @@ func groupCases() []Case {
 }
 
 func findCoordinator(x *Exchange) {
+	x.Coordinator()
 	x.Each(10, func(v int16) {
 		ask := func(step string, kind int8, keys ...string) {
 			x.Ask(step, same(func() kmsg.Request {
@@ -31,11 +32,6 @@ func findCoordinator(x *Exchange) {
 				return req
 			}))
 		}
-		x.Eventually("a coordinator", same(func() kmsg.Request {
-			req := at(3, kmsg.NewPtrFindCoordinatorRequest())
-			req.CoordinatorKey = "any"
-			return req
-		}), func(resp kmsg.Response) bool { return resp.(*kmsg.FindCoordinatorResponse).ErrorCode == 0 })
 		x.Loaded()
 		ask("of a group", 0, "any")
 		ask("of the empty group", 0, "")
@@ -332,6 +328,15 @@ func groupAdmin(x *Exchange) {
 			}))
 		}
 	})
+	x.Each(15, func(v int16) {
+		if v >= 3 {
+			x.Ask("describe with authorized operations", same(func() kmsg.Request {
+				req := at(v, kmsg.NewPtrDescribeGroupsRequest())
+				req.Groups, req.IncludeAuthorizedOperations = []string{"described", "undescribed"}, true
+				return req
+			}))
+		}
+	})
 	x.Each(16, func(v int16) {
 		list := func(step string, states, types []string) {
 			x.Ask(step, same(func() kmsg.Request {
@@ -340,11 +345,16 @@ func groupAdmin(x *Exchange) {
 				return req
 			}))
 		}
+		list("all", nil, nil)
 		if v >= 4 {
+			list("that are stable", []string{"Stable"}, nil)
+			list("that are stable, in small letters", []string{"stable"}, nil)
 			list("in no state that is", []string{"Nowhere"}, nil)
 			list("that prepare", []string{"PreparingRebalance"}, nil)
 		}
 		if v >= 5 {
+			list("that are classic", nil, []string{"classic"})
+			list("that are consumer", nil, []string{"Consumer"})
 			list("of a type that is not there", nil, []string{"other"})
 		}
 	})

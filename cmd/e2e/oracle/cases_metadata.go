@@ -37,6 +37,20 @@ func metadata(x *Exchange) {
 				}))
 			}
 		}
+		{
+			x.Ask("all of them", same(func() kmsg.Request {
+				req := metadataOf(v)
+				if req.Topics = nil; v == 0 {
+					req.Topics = []kmsg.MetadataRequestTopic{}
+				}
+				return req
+			}))
+		}
+		x.Ask("there and not there", same(func() kmsg.Request {
+			req := metadataOf(v, "not-there", "known", "a/b")
+			req.AllowAutoTopicCreation = false
+			return req
+		}))
 		if v >= 8 {
 			x.Ask("with authorized operations", same(func() kmsg.Request {
 				req := metadataOf(v, "known")
@@ -64,6 +78,16 @@ func metadata(x *Exchange) {
 
 func describeCluster(x *Exchange) {
 	x.Each(60, func(v int16) {
+		x.Ask("with authorized operations", same(func() kmsg.Request {
+			req := at(v, kmsg.NewPtrDescribeClusterRequest())
+			req.EndpointType, req.IncludeClusterAuthorizedOperations = 1, true
+			return req
+		}))
+		x.Ask("with fenced brokers", same(func() kmsg.Request {
+			req := at(v, kmsg.NewPtrDescribeClusterRequest())
+			req.EndpointType, req.IncludeFencedBrokers = 1, v >= 2
+			return req
+		}))
 		for _, endpoint := range []int8{1, 2, 9} {
 			x.Ask(fmt.Sprintf("endpoint type %d", endpoint), same(func() kmsg.Request {
 				req := at(v, kmsg.NewPtrDescribeClusterRequest())

@@ -56,6 +56,16 @@ func createTopics(x *Exchange) {
 			r.Topics[0].Configs = configs("retention.ms", "1")
 			r.Topics[0].Configs[0].Value = nil
 		})
+		ask("of the brokers' own", func(r *kmsg.CreateTopicsRequest) { r.Topics[0].Topic = "__consumer_offsets" })
+		ask("good and bad ones", func(r *kmsg.CreateTopicsRequest) {
+			r.Topics = append(r.Topics, createTopic(v, "a/b", 1).Topics[0], createTopic(v, fmt.Sprintf("made-%d-beside", v), 1).Topics[0])
+		})
+		ask("a config twice", func(r *kmsg.CreateTopicsRequest) {
+			r.Topics[0].Configs = configs("retention.ms", "1000", "retention.ms", "2000")
+		})
+		ask("configs that do not fit", func(r *kmsg.CreateTopicsRequest) {
+			r.Topics[0].Configs = configs("min.compaction.lag.ms", "1000", "max.compaction.lag.ms", "10")
+		})
 		assigned := func(step string, counts bool, as ...[]int32) {
 			ask(step, func(r *kmsg.CreateTopicsRequest) {
 				if !counts {
@@ -109,6 +119,9 @@ func deleteTopics(x *Exchange) {
 		byName("none")
 		byName("not there", "never-was")
 		byName("a name twice", name+"-by-id", name+"-by-id")
+		byName("an illegal name", "a/b")
+		x.Topic(name+"-beside", 1)
+		byName("one that is there and one that is not", "never-was", name+"-beside")
 		if v >= 6 {
 			byID := func(step string, id func(s *Side) [16]byte, name *string) {
 				x.Ask(step, func(s *Side) kmsg.Request {
@@ -154,6 +167,15 @@ func createPartitions(x *Exchange) {
 		ask("to none", name, 0, false)
 		ask("to -1", name, -1, false)
 		ask("a topic that is not there", "not-growing", 3, false)
+		x.Ask("a topic twice", same(func() kmsg.Request {
+			req := at(v, kmsg.NewPtrCreatePartitionsRequest())
+			req.TimeoutMillis = 10_000
+			t := kmsg.NewCreatePartitionsRequestTopic()
+			t.Topic, t.Count = name, 9
+			req.Topics = append(req.Topics, t, t)
+			return req
+		}))
+		ask("an illegal topic", "a/b", 3, false)
 		ask("assigned", name, 4, false, []int32{1})
 		ask("assigned too many", name, 5, false, []int32{1}, []int32{1})
 		ask("assigned to a broker that is not there", name, 5, false, []int32{7})

@@ -2,6 +2,9 @@ package oracle
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -11,6 +14,8 @@ func wireCases() []Case {
 	return []Case{
 		{"api versions", apiVersions},
 		{"frames that are no requests", badFrames},
+		{"versions that are not served", unserved},
+		{"bodies that are empty, cut, longer or tagged", bodies},
 	}
 }
 
@@ -48,4 +53,55 @@ func badFrames(x *Exchange) {
 	x.Frame("metadata with a huge array", request(3, 1, 0x7f, 0xff, 0xff, 0xff))
 	x.Frame("metadata cut short", request(3, 1, 0, 0, 0, 2, 0, 1, 'a'))
 	x.Frame("a client id that runs out of the frame", []byte{0, 3, 0, 1, 0, 0, 0, 7, 0x7f, 0xff, 'c'})
+}
+
+// unserved asks the versions beside those that are served.
+func unserved(x *Exchange) {
+	for _, key := range slices.Sorted(maps.Keys(x.Versions)) {
+		r := x.Versions[key]
+		for _, v := range []int16{-1, r.Min - 1, r.Max + 1, 100} {
+			x.Body(fmt.Sprintf("version %d", v), key, v, make([]byte, 40))
+		}
+	}
+}
+
+// bodies sends the least request of every version, and spoils it.
+func bodies(x *Exchange) {
+	x.Coordinator()
+	x.ProducerID()
+	for _, key := range slices.Sorted(maps.Keys(x.Versions)) {
+		if key == kmsg.ApiVersions.Int16() {
+			continue // asked above; 3 and 4 have names that may not be empty
+		}
+		x.Each(key, func(v int16) {
+			body := leastRequest(key, v).AppendTo(nil)
+			x.Body("the least", key, v, body)
+			x.Body("empty", key, v, nil)
+			if len(body) > 1 {
+				x.Body("cut by a byte", key, v, body[:len(body)-1])
+				x.Body("cut in half", key, v, body[:len(body)/2])
+			}
+			x.Body("with a byte behind it", key, v, append(slices.Clone(body), 0))
+			if req := leastRequest(key, v); req.IsFlexible() {
+				tagsOf(req).Set(77, []byte("who knows"))
+				x.Body("with a tag that is not known", key, v, req.AppendTo(nil))
+			}
+		})
+	}
+}
+
+// leastRequest names nothing and nobody.
+func leastRequest(key, version int16) kmsg.Request {
+	req := at(version, kmsg.RequestForKey(key))
+	switch req := req.(type) {
+	case *kmsg.ProduceRequest:
+		req.Acks = 1 // 0 would have no answer
+	case *kmsg.MetadataRequest:
+		req.Topics = []kmsg.MetadataRequestTopic{} // null would list what other stories made
+	}
+	return req
+}
+
+func tagsOf(req kmsg.Request) *kmsg.Tags {
+	return reflect.ValueOf(req).Elem().FieldByName("UnknownTags").Addr().Interface().(*kmsg.Tags)
 }

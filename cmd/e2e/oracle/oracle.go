@@ -102,14 +102,28 @@ func (x *Exchange) Ask(step string, build func(s *Side) kmsg.Request) {
 
 // Learn asks, and lets each side learn from its own answer before the comparison.
 func (x *Exchange) Learn(step string, build func(s *Side) kmsg.Request, learn func(s *Side, resp kmsg.Response)) {
-	x.asked++
 	kreq, vreq := build(x.Kafka), build(x.Varve)
-	x.count(kreq.Key(), kreq.GetVersion())
-	d := Difference{Case: x.name, Step: step, API: kmsg.NameForKey(kreq.Key()), Version: kreq.GetVersion()}
+	x.exchange(step, kreq.Key(), kreq.GetVersion(), learn,
+		func() (kmsg.Response, error) { return x.Kafka.Call(kreq) },
+		func() (kmsg.Response, error) { return x.Varve.Call(vreq) })
+}
+
+// Body sends a body that need not be one of its key and version, and compares.
+func (x *Exchange) Body(step string, key, version int16, body []byte) {
+	call := func(s *Side) func() (kmsg.Response, error) {
+		return func() (kmsg.Response, error) { return s.CallBody(key, version, body) }
+	}
+	x.exchange(step, key, version, func(*Side, kmsg.Response) {}, call(x.Kafka), call(x.Varve))
+}
+
+func (x *Exchange) exchange(step string, key, version int16, learn func(*Side, kmsg.Response), askKafka, askVarve func() (kmsg.Response, error)) {
+	x.asked++
+	x.count(key, version)
+	d := Difference{Case: x.name, Step: step, API: kmsg.NameForKey(key), Version: version}
 	var kafka, varve kmsg.Response
 	kerr, verr := x.both(d,
-		func() (err error) { kafka, err = x.Kafka.Call(kreq); return err },
-		func() (err error) { varve, err = x.Varve.Call(vreq); return err })
+		func() (err error) { kafka, err = askKafka(); return err },
+		func() (err error) { varve, err = askVarve(); return err })
 	if kerr == nil {
 		learn(x.Kafka, kafka)
 	}
@@ -160,6 +174,20 @@ func (x *Exchange) Frame(step string, frame []byte) {
 	x.both(d,
 		func() error { _, err := x.Kafka.Frame(frame); return err },
 		func() error { _, err := x.Varve.Frame(frame); return err })
+}
+
+// Send sends what has no answer. What came of it, the next question tells.
+func (x *Exchange) Send(step string, build func(s *Side) kmsg.Request) {
+	x.asked++
+	for _, s := range []*Side{x.Kafka, x.Varve} {
+		req := build(s)
+		if s == x.Kafka {
+			x.count(req.Key(), req.GetVersion())
+		}
+		if err := s.Send(req); err != nil {
+			x.failures = append(x.failures, fmt.Errorf("%s, %s: %w", x.name, step, err))
+		}
+	}
 }
 
 // patience is how long a side may take to come to what a story rests on.

@@ -182,3 +182,36 @@ func recordBytes(delta int32, noKey bool, value string) []byte {
 	r.Length = int32(len(body) - n)
 	return r.AppendTo(nil)
 }
+
+// Coordinator waits until both can be asked for groups: the first question makes their
+// topic.
+func (x *Exchange) Coordinator() {
+	x.Eventually("a coordinator", same(func() kmsg.Request {
+		req := at(3, kmsg.NewPtrFindCoordinatorRequest())
+		req.CoordinatorKey = "any"
+		return req
+	}), func(resp kmsg.Response) bool { return resp.(*kmsg.FindCoordinatorResponse).ErrorCode == 0 })
+	x.Eventually("its log", same(func() kmsg.Request { return describeGroupsRequest("any") }), func(resp kmsg.Response) bool {
+		return resp.(*kmsg.DescribeGroupsResponse).Groups[0].ErrorCode == 0
+	})
+}
+
+func describeGroupsRequest(names ...string) *kmsg.DescribeGroupsRequest {
+	req := at(4, kmsg.NewPtrDescribeGroupsRequest())
+	req.Groups = names
+	return req
+}
+
+// ProducerID waits until both give producer ids: Kafka has none before its first block.
+func (x *Exchange) ProducerID() {
+	x.Eventually("a first producer id", same(func() kmsg.Request { return initProducerID(4) }), func(resp kmsg.Response) bool {
+		return resp.(*kmsg.InitProducerIDResponse).ErrorCode == 0
+	})
+}
+
+func initProducerID(version int16) *kmsg.InitProducerIDRequest {
+	req := at(version, kmsg.NewPtrInitProducerIDRequest())
+	req.TransactionTimeoutMillis = 60_000
+	req.ProducerID, req.ProducerEpoch = -1, -1
+	return req
+}

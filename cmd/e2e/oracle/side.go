@@ -64,29 +64,30 @@ var (
 
 // Call sends req and reads its answer.
 func (s *Side) Call(req kmsg.Request) (kmsg.Response, error) {
-	body := req.AppendTo(nil)
-	b, err := s.Raw(req.Key(), req.GetVersion(), req.IsFlexible(), body)
+	return s.CallBody(req.Key(), req.GetVersion(), req.AppendTo(nil))
+}
+
+// CallBody sends a body, whatever is in it, and reads its answer.
+func (s *Side) CallBody(key, version int16, body []byte) (kmsg.Response, error) {
+	req := kmsg.RequestForKey(key)
+	req.SetVersion(version)
+	b, err := s.Raw(key, version, req.IsFlexible(), body)
 	if err != nil {
 		return nil, err
 	}
 	resp := req.ResponseKind()
+	if key == kmsg.ApiVersions.Int16() && (version < 0 || version > 4) {
+		resp.SetVersion(0) // what is answered to a version that is not known (KIP-511)
+	}
 	if err := resp.ReadFrom(b); err != nil {
-		return nil, fmt.Errorf("%s answered key %d version %d with what does not decode: %w", s.Name, req.Key(), req.GetVersion(), err)
+		return nil, fmt.Errorf("%s answered %s v%d with what does not decode: %w", s.Name, kmsg.NameForKey(key), version, err)
 	}
 	return resp, nil
 }
 
 // Raw sends a body under a header of key and version, and returns the answer's body.
 func (s *Side) Raw(key, version int16, flexible bool, body []byte) ([]byte, error) {
-	s.corr++
-	h := binary.BigEndian.AppendUint16(nil, uint16(key))
-	h = binary.BigEndian.AppendUint16(h, uint16(version))
-	h = binary.BigEndian.AppendUint32(h, uint32(s.corr))
-	h = append(h, 0, 6, 'o', 'r', 'a', 'c', 'l', 'e')
-	if flexible {
-		h = append(h, 0)
-	}
-	b, err := s.Frame(append(h, body...))
+	b, err := s.Frame(s.request(key, version, flexible, body))
 	if err != nil {
 		return nil, err
 	}
@@ -103,27 +104,43 @@ func (s *Side) Raw(key, version int16, flexible bool, body []byte) ([]byte, erro
 	return b, nil
 }
 
+// request is a frame's content, with the next correlation id.
+func (s *Side) request(key, version int16, flexible bool, body []byte) []byte {
+	s.corr++
+	h := binary.BigEndian.AppendUint16(nil, uint16(key))
+	h = binary.BigEndian.AppendUint16(h, uint16(version))
+	h = binary.BigEndian.AppendUint32(h, uint32(s.corr))
+	h = append(h, 0, 6, 'o', 'r', 'a', 'c', 'l', 'e')
+	if flexible {
+		h = append(h, 0)
+	}
+	return append(h, body...)
+}
+
 // Frame sends a frame as it is and reads one back; a closed connection is errClosed.
 func (s *Side) Frame(frame []byte) ([]byte, error) {
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
 	s.conn.SetDeadline(time.Now().Add(silence))
-	out := binary.BigEndian.AppendUint32(nil, uint32(len(frame)))
-	if _, err := s.conn.Write(append(out, frame...)); err != nil {
+	if _, err := s.conn.Write(framed(frame)); err != nil {
 		s.Close()
 		return nil, errClosed
 	}
 	return s.read()
 }
 
-// Send writes bytes without waiting for an answer (acks=0, half frames).
-func (s *Side) Send(b []byte) error {
+// Send sends req without waiting for an answer.
+func (s *Side) Send(req kmsg.Request) error {
 	if err := s.connect(); err != nil {
 		return err
 	}
-	_, err := s.conn.Write(b)
+	_, err := s.conn.Write(framed(s.request(req.Key(), req.GetVersion(), req.IsFlexible(), req.AppendTo(nil))))
 	return err
+}
+
+func framed(b []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)
 }
 
 func (s *Side) read() ([]byte, error) {
