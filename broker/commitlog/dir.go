@@ -273,7 +273,14 @@ func (d *Dir) fail(err error) error {
 // logFailed hears of a log's first failed write. A full disk closes the log alone;
 // anything else is the disk's, and the folder goes.
 func (d *Dir) logFailed(l *Log, e *StorageError) {
-	d.log.Error("log takes no more appends after a failed write", "partition", l.tp.String(), "error", e)
+	then := "the folder goes out of service"
+	switch full := vfs.Full(e.Err); {
+	case full && healable[e.Op]:
+		then = "the log goes on by itself once there is room"
+	case full:
+		then = "make room and restart the broker"
+	}
+	d.log.Error("log takes no more appends after a failed write", "partition", l.tp.String(), "error", e, "then", then)
 	d.fail(e)
 }
 
