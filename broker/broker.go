@@ -174,12 +174,15 @@ func (b *Broker) openTier() (err error) {
 	if dir == "" {
 		dir = logDirs(c)[0] + "/__tier_cache"
 	}
-	if b.cache, err = cache.Open(cache.Config{FS: b.opt.FS, Dir: dir, Bytes: c.Long("tier.cache.bytes")}); err != nil {
+	if b.cache, err = cache.Open(cache.Config{FS: b.opt.FS, Dir: dir, Bytes: c.Long("tier.cache.bytes"),
+		Workers: c.Int("remote.log.reader.threads")}); err != nil {
 		return fmt.Errorf("opening the tier's cache: %w", err)
 	}
 	b.archive = archive.New(archive.Options{
 		Store: b.opt.Store, Cache: b.cache, Log: b.opt.Logger("varve.tier"), Broker: b.id, BrokerEpoch: b.epoch,
 		Interval: tierInterval(c), BytesPerSecond: unlimited(c.Long("tier.copy.max.bytes.per.second")),
+		Retry: archive.Retry{First: millis(c.Long("remote.log.manager.task.retry.backoff.ms")), Longest: millis(c.Long("remote.log.manager.task.retry.backoff.max.ms")),
+			Jitter: jitter(c.Double("remote.log.manager.task.retry.jitter"))},
 		Grace: grace(c.Long("tier.local.grace.ms")), Outage: outage(c.String("tier.outage.policy")),
 	})
 	b.host.Attach(b.archive)
@@ -200,6 +203,14 @@ func grace(ms int64) time.Duration {
 		return -1
 	}
 	return millis(ms)
+}
+
+// jitter in the archive's words: below 0 is none.
+func jitter(share float64) float64 {
+	if share == 0 {
+		return -1
+	}
+	return share
 }
 
 // unlimited turns Kafka's "no limit" into the archive's.

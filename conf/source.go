@@ -98,8 +98,8 @@ const EnvPrefix = "VARVE_"
 
 // notKeys are variables of the start scripts, which have the prefix too. Most
 // are those of Hadoop's daemons; VARVE_LOG_DIR is where log4j writes, as
-// HADOOP_LOG_DIR is, and the records' folders are VARVE_LOG_DIRS.
-var notKeys = []string{"VARVE_CONF_DIR", "VARVE_DAEMON_ROOT_LOGGER", "VARVE_HOME", "VARVE_IDENT_STRING", "VARVE_LOG_DIR",
+// HADOOP_LOG_DIR is, and the records' folders are VARVE_LOG_DIRS. Some are the tests'.
+var notKeys = []string{"VARVE_CACHE", "VARVE_REQUIRE_SERVERS", "VARVE_SKIPS", "VARVE_VERSIONS", "VARVE_CONF_DIR", "VARVE_DAEMON_ROOT_LOGGER", "VARVE_HOME", "VARVE_IDENT_STRING", "VARVE_LOG4J", "VARVE_LOG_DIR",
 	"VARVE_LOGFILE", "VARVE_OPTS", "VARVE_PID_DIR", "VARVE_ROOT_LOGGER"}
 
 // FromEnviron takes what VARVE_… variables set; environ is as os.Environ's.

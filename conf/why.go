@@ -30,7 +30,7 @@ const (
 	manifestIsMetadata   = "the list of tiered segments lies beside them in the tier"
 	useTierCache         = "tier.cache.dir and tier.cache.bytes say where and how much is cached"
 	useTierPace          = "a copy per core less one runs at a time, and tier.copy.max.bytes.per.second bounds their bytes"
-	tierPacesItself      = "a fetch waits for the tier as long as it may wait for records, eight chunks are read at a time, and pauses after failures grow by themselves"
+	tierPacesItself      = "a fetch waits for the tier as long as it may wait for records, and what it asked for goes on coming when it has left"
 	oneCheckpoint        = "all checkpoints are written together, every log.flush.offset.checkpoint.interval.ms"
 	useWriteAhead        = "log.write.ahead.bytes extends a log ahead while it is written"
 	commandIsRole        = "the command says what the process is"

@@ -92,6 +92,13 @@ type Store interface {
 	Close() error
 }
 
+// A Sharer is a Store that can let others than a folder's owner read what will be made
+// in it. Share is called when a topic's folder is made, before anything is in it, and may
+// be called again.
+type Sharer interface {
+	Share(ctx context.Context, dir string) error
+}
+
 // A Writer writes one file from its start to its end. After an error of Write or
 // Close the file is not there as far as anyone is concerned; Abort removes it as
 // well as it can.

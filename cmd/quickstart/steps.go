@@ -170,7 +170,7 @@ func (s *story) consume(ctx context.Context) error {
 // scan reads everything once more, with nothing but the tier.
 func (s *story) scan(ctx context.Context) error {
 	began := time.Now()
-	store, err := standalone.OpenStore(ctx, s.process.Conf().String("tier.url"), s.process.Conf().String("varve.cluster"))
+	store, err := standalone.OpenStore(s.process.Conf())
 	if err != nil {
 		return err
 	}

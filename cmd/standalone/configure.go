@@ -37,7 +37,9 @@ func (p *Process) configure(o Options) error {
 			notice(o, f.String())
 		}
 	}
-	p.openLog(o, data)
+	if err := p.openLog(o, data); err != nil {
+		return err
+	}
 	for _, f := range p.conf.Faults {
 		if f.Severity == conf.Note {
 			p.Log().Info("configuration: " + f.String())
@@ -104,13 +106,14 @@ const offsetsReplication = "offsets.topic.replication.factor"
 
 // openLog begins to log: by VARVE_LOG4J or log4j.properties beside the conf file, else
 // by what ships.
-func (p *Process) openLog(o Options, data string) {
+func (p *Process) openLog(o Options, data string) error {
 	stderr := o.Stderr
 	if stderr == nil {
 		stderr = os.Stderr
 	}
 	p.logs = log4j.New(stderr, stderr)
-	system := map[string]string{"varve.logs.dir": filepath.Join(data, "logs"), "varve.root.logger": "INFO, console"}
+	logs := or(os.Getenv("VARVE_LOG_DIR"), filepath.Join(data, "logs"))
+	system := map[string]string{"varve.logs.dir": logs, "varve.root.logger": "INFO, console"}
 	if o.Quiet {
 		system["varve.root.logger"] = "WARN, console"
 	}
@@ -120,11 +123,16 @@ func (p *Process) openLog(o Options, data string) {
 			file = beside
 		}
 	}
-	if file != "" {
-		p.logs.ConfigureFile(file, system)
-		return
+	if file == "" {
+		p.logs.Configure([]byte(consoleLog), system)
+		return nil
 	}
-	p.logs.Configure([]byte(consoleLog), system)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("reading the log's configuration: %w", err)
+	}
+	p.logs.Configure(text, system)
+	return nil
 }
 
 // consoleLog is the log of a process whose stderr somebody keeps.
@@ -141,7 +149,7 @@ func (p *Process) openTier(ctx context.Context) error {
 	if url == "" {
 		return nil
 	}
-	store, err := OpenStore(ctx, url, p.conf.String("varve.cluster"))
+	store, err := OpenStore(p.conf)
 	if err != nil {
 		return err
 	}
@@ -151,6 +159,8 @@ func (p *Process) openTier(ctx context.Context) error {
 		defer cancel()
 		switch err := probe.Probe(ctx); {
 		case err == nil:
+		case p.needTier:
+			return fmt.Errorf("probing the tier %s: %w", url, err)
 		case errors.Is(err, tier.ErrUnavailable), errors.Is(err, tier.ErrFull), ctx.Err() != nil:
 			p.Log().Warn("the tier does not answer now: segments are kept locally until it does", "tier", url, "err", err)
 		default:
@@ -161,10 +171,11 @@ func (p *Process) openTier(ctx context.Context) error {
 }
 
 // probeTime is how long a start waits for a tier that may be away.
-const probeTime = 10 * time.Second
+const probeTime = 5 * time.Second
 
-// OpenStore opens the folder of a cluster under a tier's URL.
-func OpenStore(_ context.Context, url, cluster string) (tier.Store, error) {
+// OpenStore opens the cluster's folder under tier.url.
+func OpenStore(c *conf.Config) (tier.Store, error) {
+	url, cluster := c.String("tier.url"), c.String("varve.cluster")
 	if dir, ok := local.FromURL(url); ok {
 		store, err := local.Open(filepath.Join(dir, cluster))
 		if err != nil {
@@ -180,7 +191,11 @@ func OpenStore(_ context.Context, url, cluster string) (tier.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the NameNodes of the tier %s: %w", url, err)
 	}
-	store, err := hdfs.Open(strings.TrimSuffix(url, "/")+"/"+cluster, hdfs.Options{NameNodes: nameNodes})
+	readers, err := hdfs.ParseACL(c.List("tier.acl"))
+	if err != nil {
+		return nil, fmt.Errorf("tier.acl: %w", err)
+	}
+	store, err := hdfs.Open(strings.TrimSuffix(url, "/")+"/"+cluster, hdfs.Options{NameNodes: nameNodes, Readers: readers})
 	if err != nil {
 		return nil, fmt.Errorf("opening the tier %s: %w", url, err)
 	}

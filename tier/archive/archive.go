@@ -72,12 +72,20 @@ type Options struct {
 	// Pressure is how much produce suffers, 0 (not) to 1: copies rest for that share
 	// of their time. nil = 0.
 	Pressure func() float64
+	Retry    Retry         // of steps that failed
 	Grace    time.Duration // tier.local.grace.ms; 0 = the store's, < 0 = none
 	Outage   OutagePolicy
 	// BlockBytes is the lag in bytes of one partition above which Block blocks; 0 = 10 GiB.
 	BlockBytes int64
 	TailBytes  int64 // memory for open containers' indexes; 0 = 64 MiB
 	Clock      Clock // nil = the machine's
+}
+
+// Retry says when a step that failed is tried again: after First, then twice as long
+// each time, at most Longest, give or take the share Jitter.
+type Retry struct {
+	First, Longest time.Duration // 0 = 500 ms, 60 s
+	Jitter         float64       // 0 to 0.5; 0 = 0.2, < 0 = none
 }
 
 // A Clock tells wall time in milliseconds, for retention and people, and monotonic
@@ -108,6 +116,7 @@ func (o Options) withDefaults() Options {
 	if o.Pressure == nil {
 		o.Pressure = func() float64 { return 0 }
 	}
+	o.Retry = o.Retry.withDefaults()
 	switch {
 	case o.Grace == 0:
 		o.Grace = o.Store.Grace()

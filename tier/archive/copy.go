@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -22,8 +21,6 @@ const (
 	batchMax  = 16
 	batchTime = 5 * time.Second
 )
-
-func jitter() float64 { return rand.Float64() }
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, writeBytes); return &b }}
 

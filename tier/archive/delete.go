@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -40,7 +41,7 @@ func (d *deletion) run() {
 	case a.ctx.Err() != nil:
 	case err != nil:
 		a.count(func(s *Stats) { s.Errors++; s.LastError = err.Error() })
-		again := backoff(d.failures, jitter())
+		again := a.opt.Retry.after(d.failures, rand.Float64())
 		d.failures++
 		a.opt.Log.Warn("tier: a deleted topic could not be removed; it is tried again", "topic", d.topic, "id", d.id, "err", err, "again", again.Round(time.Millisecond))
 		a.done(&d.entry, again)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -152,7 +153,7 @@ func (p *Partition) failed(err error, again func(time.Duration)) {
 		return
 	}
 	p.failures++
-	d := backoff(p.failures-1, jitter())
+	d := a.opt.Retry.after(p.failures-1, rand.Float64())
 	a.opt.Log.Warn("tier: a step failed; local data is kept and the step is repeated",
 		"partition", p.tp, "err", err, "again", d.Round(time.Millisecond), "failures", p.failures)
 	again(d)

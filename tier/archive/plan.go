@@ -157,16 +157,24 @@ func skewed(written time.Time, wallMs int64) bool {
 		time.Duration(wallMs-written.UnixMilli())*time.Millisecond > clockSkewMax
 }
 
-// backoff is the pause after the n-th failure in a row; jitter is in [0,1).
-func backoff(n int, jitter float64) time.Duration {
-	d := backoffMin << min(n, 16)
-	if d > backoffMax || d <= 0 {
-		d = backoffMax
+func (r Retry) withDefaults() Retry {
+	if r.First == 0 {
+		r.First = 500 * time.Millisecond
 	}
-	return time.Duration(float64(d) * (0.8 + 0.4*jitter))
+	if r.Longest == 0 {
+		r.Longest = 60 * time.Second
+	}
+	if r.Jitter == 0 {
+		r.Jitter = 0.2
+	}
+	return r
 }
 
-const (
-	backoffMin = 500 * time.Millisecond
-	backoffMax = 60 * time.Second
-)
+// after is the pause after the n-th failure in a row, counted from 0; chance is in [0,1).
+func (r Retry) after(n int, chance float64) time.Duration {
+	d := r.Longest
+	if n < 20 && r.First < r.Longest>>n {
+		d = r.First << n
+	}
+	return time.Duration(float64(d) * (1 + max(r.Jitter, 0)*(2*chance-1)))
+}

@@ -61,6 +61,15 @@ func (f Folder) version(n int64) string {
 
 // Make makes the partition's folders. Only a leader about to fence does that (T14).
 func (f Folder) Make(ctx context.Context) error {
+	if s, ok := f.Store.(tier.Sharer); ok {
+		topic, _ := tier.Parent(f.Path)
+		if err := f.Store.MkdirAll(ctx, topic); err != nil {
+			return err
+		}
+		if err := s.Share(ctx, topic); err != nil {
+			return err
+		}
+	}
 	for _, d := range []string{manifest.SegmentsDir, manifest.ProgressDir, manifest.PinsDir, manifest.ChainDir} {
 		if err := f.Store.MkdirAll(ctx, f.Path+"/"+d); err != nil {
 			return err

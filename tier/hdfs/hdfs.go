@@ -42,10 +42,11 @@ type Options struct {
 	Read     time.Duration // silence of a DataNode that is read; 0 = 15 s
 	Write    time.Duration // silence of a DataNode that is written to, heartbeats come every 30 s; 0 = 75 s
 
-	Replication         int           // of new files; 0 = the server's default
-	LeastReplication    int           // when a pipeline cannot be made; 0 = 1
-	Grace               time.Duration // tier.Store.Grace; 0 = 60 s
-	UseDatanodeHostname bool          // dfs.client.use.datanode.hostname
+	Replication         int                 // of new files; 0 = the server's default
+	LeastReplication    int                 // when a pipeline cannot be made; 0 = 1
+	Grace               time.Duration       // tier.Store.Grace; 0 = 60 s
+	Readers             []namenode.ACLEntry // who may read topics' folders besides owner and group; see Share
+	UseDatanodeHostname bool                // dfs.client.use.datanode.hostname
 }
 
 func (o *Options) setDefaults(authority string) error {
