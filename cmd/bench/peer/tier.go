@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"time"
@@ -155,7 +156,11 @@ func offloadNow(ctx context.Context, h *servers.HDFS, b *broker, t load.Target, 
 
 // hdfsBytes is how much lies below the tier's root; 0 before it is there.
 func hdfsBytes(ctx context.Context, h *servers.HDFS) (int64, error) {
-	req, err := http.NewRequestWithContext(ctx, "GET", h.WebURL+tierRoot+"?op=GETCONTENTSUMMARY", nil)
+	me, err := user.Current()
+	if err != nil {
+		return 0, err
+	}
+	req, err := http.NewRequestWithContext(ctx, "GET", h.WebURL+tierRoot+"?op=GETCONTENTSUMMARY&user.name="+me.Username, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -168,8 +173,11 @@ func hdfsBytes(ctx context.Context, h *servers.HDFS) (int64, error) {
 		return 0, nil
 	}
 	var answer struct{ ContentSummary struct{ Length int64 } }
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || resp.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("asking HDFS how much it holds: %s, %w", resp.Status, err)
+	if resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("asking HDFS how much it holds: %s", resp.Status)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return 0, fmt.Errorf("asking HDFS how much it holds: %w", err)
 	}
 	return answer.ContentSummary.Length, nil
 }
