@@ -45,6 +45,7 @@ type Options struct {
 	Listener string // HOST:PORT, or as in listeners
 	HTTP     string // HOST:PORT; "" keeps http.listener
 	Tier     string // URL; "" keeps tier.url; "none" is no tier
+	NeedTier bool   // do not start without it; otherwise a tier that is away is waited for
 	// Quiet keeps the log to warnings unless a log4j.properties says otherwise.
 	Quiet  bool
 	Stderr io.Writer
@@ -53,21 +54,22 @@ type Options struct {
 
 // A Process is a running standalone broker.
 type Process struct {
-	conf    *conf.Config
-	logs    *log4j.Hierarchy
-	journal *filejournal.Journal
-	runner  *runner.Runner
-	broker  *broker.Broker
-	store   tier.Store
-	seen    bool // the log dirs have followed this metadata log before
-	pages   *daemon.Pages
-	started time.Time
-	failed  chan error
+	conf     *conf.Config
+	needTier bool
+	logs     *log4j.Hierarchy
+	journal  *filejournal.Journal
+	runner   *runner.Runner
+	broker   *broker.Broker
+	store    tier.Store
+	seen     bool // the log dirs have followed this metadata log before
+	pages    *daemon.Pages
+	started  time.Time
+	failed   chan error
 }
 
 // Start starts a broker; it serves when Start returns. The error says what to do.
 func Start(ctx context.Context, o Options) (_ *Process, err error) {
-	p := &Process{started: time.Now(), failed: make(chan error, 1)}
+	p := &Process{needTier: o.NeedTier, started: time.Now(), failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			p.abandon()
