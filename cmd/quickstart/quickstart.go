@@ -69,7 +69,7 @@ func run(c *cli.Context) error {
 	}
 	defer input.Close()
 	s := &story{out: os.Stdout, dir: dir, temporary: temporary, input: input, serve: c.Bool("serve"),
-		options: standalone.Options{DataDir: dir, Listener: c.String("listener"), HTTP: c.String("http"), Tier: c.String("tier"), Quiet: true, Stderr: os.Stderr}}
+		options: standalone.Options{DataDir: dir, Listener: c.String("listener"), HTTP: c.String("http"), Tier: c.String("tier"), NeedTier: true, Quiet: true, Stderr: os.Stderr}}
 	err = s.tell(ctx)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		return errors.New("interrupted before the end: nothing was compared")
