@@ -530,6 +530,29 @@ func readUntilError(p *Partition, o kafka.Offset) error {
 	}
 }
 
+// A file system that is not mounted looks like an empty tier.
+func TestATierThatVanishedIsNotBegunAnew(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		log := newFakeLog()
+		for range 4 {
+			log.fill(3, 100, 1000)
+		}
+		log.logStart = 0
+		log.segs = log.segs[2:] // the first went after they were tiered, elsewhere
+		p := b.lead(1, log)
+		b.until("the loss is told", func() bool { return b.archive.Stats().Errors > 2 })
+		if got := b.archive.Stats().LastError; !strings.Contains(got, "[0,18)") || !strings.Contains(got, "tier.url") {
+			t.Errorf("the error is %q, want what is missing and what to do", got)
+		}
+		if n := len(b.store.Names()); n != 0 {
+			t.Errorf("%d files were written to the empty tier", n)
+		}
+		if _, err := p.Read(3, 100, true, nil); !errors.Is(err, ErrNotReady) {
+			t.Errorf("reading what is missing gives %v, want %v: clients try again", err, ErrNotReady)
+		}
+	})
+}
+
 func TestSlowFillOutlivesWhoAskedForIt(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		log := newFakeLog()

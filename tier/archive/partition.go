@@ -214,6 +214,10 @@ func (p *Partition) load() error {
 		p.publish() // what is there can be read all the same
 		return err
 	}
+	if g, ok := vanished(s, p.log.Segments(), p.log.Offsets()); ok {
+		return fmt.Errorf("the tier has no manifest of %s, but records [%d,%d) are on this disk no more: is tier.url right, and what it names mounted? "+
+			"Nothing is written there until %s is back; if it is lost for good, delete the topic", p.tp, g.Start, g.End, p.chain.Path+"/"+manifest.ChainDir)
+	}
 	if err := p.catchUp(ctx); err != nil {
 		return err
 	}

@@ -35,6 +35,16 @@ func gapBefore(segs []Segment, from kafka.Offset) (g manifest.Gap, ok bool) {
 	return manifest.Gap{Start: from, End: segs[0].Base}, true
 }
 
+// vanished tells that a chain which held records has been taken away: it is empty, and
+// the log's first records are not on this disk. Beginning a new one would make their
+// loss the truth, under a mount that is missing, say.
+func vanished(s *manifest.State, segs []Segment, o Offsets) (g manifest.Gap, ok bool) {
+	if s.Number > 0 {
+		return g, false
+	}
+	return gapBefore(segs, o.LogStart)
+}
+
 // lag is what is closed and not in the tier.
 func lag(segs []Segment, from, lastStable kafka.Offset) (bytes int64, segments int) {
 	for i := 0; i+1 < len(segs); i++ {
