@@ -173,6 +173,7 @@ func (h *Host) setAside(d *commitlog.Dir, tp kafka.TopicPartition, older *commit
 	if err == nil {
 		var where string
 		if where, err = d.SetAside(log); err == nil {
+			h.home.forget(tp)
 			h.log.Warn("set the log of an older topic of that name aside; look at it and delete it", "folder", where)
 			return
 		}

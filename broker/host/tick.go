@@ -11,7 +11,7 @@ import (
 // pulse is what the ticks remember.
 type pulse struct {
 	checkpointed, retained, reopened time.Time
-	wall                             time.Time // of the last retention pass, without its monotonic part
+	wall                             time.Time // of the last retention pass or the start, without its monotonic part
 	mono                             time.Time
 }
 
@@ -26,7 +26,8 @@ const reopenEvery = 5 * time.Second
 func (h *Host) Run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.end = cancel
-	h.beat.checkpointed, h.beat.retained = time.Now(), time.Now()
+	now := time.Now()
+	h.beat = pulse{checkpointed: now, retained: now, reopened: now, wall: now.Round(0), mono: now}
 	h.wg.Go(func() {
 		t := time.NewTicker(time.Second)
 		defer t.Stop()
@@ -71,9 +72,6 @@ func (h *Host) tick(now time.Time) {
 // pass (T10).
 func (h *Host) plausible(now time.Time) bool {
 	defer func() { h.beat.wall, h.beat.mono = now.Round(0), now }()
-	if h.beat.mono.IsZero() {
-		return true
-	}
 	parted := now.Round(0).Sub(h.beat.wall) - now.Sub(h.beat.mono)
 	if parted.Abs() <= clockJumpMax {
 		return true
