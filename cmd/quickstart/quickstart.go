@@ -68,10 +68,10 @@ func run(c *cli.Context) error {
 		return err
 	}
 	defer input.Close()
-	s := &story{out: os.Stdout, dir: dir, temporary: temporary, input: input, serve: c.Bool("serve"),
+	s := &story{out: os.Stdout, dir: dir, temporary: temporary, input: input, serve: c.Bool("serve"), patience: time.Minute,
 		options: standalone.Options{DataDir: dir, Listener: c.String("listener"), HTTP: c.String("http"), Tier: c.String("tier"), NeedTier: true, Quiet: true, Stderr: os.Stderr}}
 	err = s.tell(ctx)
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted before the end: nothing was compared")
 	}
 	return err
@@ -94,6 +94,7 @@ type story struct {
 	temporary bool
 	input     *input
 	serve     bool
+	patience  time.Duration // with a broker that gives nothing
 	options   standalone.Options
 
 	process *standalone.Process
@@ -104,17 +105,13 @@ type story struct {
 // tell runs the steps in order; the first that fails ends it.
 func (s *story) tell(ctx context.Context) error {
 	began := time.Now()
-	s.options.Defines = []string{"log.retention.check.interval.ms=1000", "remote.log.manager.task.interval.ms=200", "tier.local.grace.ms=0",
-		"offsets.topic.num.partitions=4", "group.initial.rebalance.delay.ms=0"}
-	p, err := standalone.Start(ctx, s.options)
-	if err != nil {
+	if err := s.start(ctx); err != nil {
 		return err
 	}
-	s.process = p
 	defer s.close()
-	s.say("Varve %s: a broker at %s, its pages at http://%s", standalone.Version(), p.Bootstrap(), p.HTTP())
+	s.say("Varve %s: a broker at %s, its pages at http://%s", standalone.Version(), s.process.Bootstrap(), s.process.HTTP())
 	s.say("  data   %s", s.dir)
-	s.say("  tier   %s", p.TierURL())
+	s.say("  tier   %s", s.process.TierURL())
 	s.say("")
 	steps := []struct {
 		what string
@@ -141,6 +138,14 @@ func (s *story) tell(ctx context.Context) error {
 		s.say("The data folder is removed now; -data-dir DIR keeps it, -serve goes on serving.")
 	}
 	return nil
+}
+
+// start starts a broker that does at once what others do in minutes.
+func (s *story) start(ctx context.Context) (err error) {
+	s.options.Defines = []string{"log.retention.check.interval.ms=1000", "remote.log.manager.task.interval.ms=200", "tier.local.grace.ms=0",
+		"offsets.topic.num.partitions=4", "group.initial.rebalance.delay.ms=0"}
+	s.process, err = standalone.Start(ctx, s.options)
+	return err
 }
 
 // goOn serves until it is told to stop.

@@ -152,11 +152,9 @@ func (s *story) consume(ctx context.Context) error {
 	began, bar := time.Now(), newBar(s.out, "   consumed", s.sent.bytes)
 	var got tally
 	for got.lines < s.sent.lines {
-		fetches := cl.PollFetches(ctx)
-		if err := fetches.Err(); err != nil {
+		if err := s.poll(ctx, cl, &got); err != nil {
 			return err
 		}
-		fetches.EachRecord(func(r *kgo.Record) { got.add(r.Value) })
 		bar.at(got.bytes)
 	}
 	bar.done()
@@ -165,6 +163,19 @@ func (s *story) consume(ctx context.Context) error {
 	}
 	s.say("4. consumed %s lines through the broker, from the tier: %s; equal", count(got.lines), rate(got.bytes, began))
 	return nil
+}
+
+// poll takes the next records. The client repeats what a broker refuses for as long as
+// it lives, damage in the tier too: whoever waits in vain is told to read the log.
+func (s *story) poll(ctx context.Context, cl *kgo.Client, into *tally) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience, fmt.Errorf("nothing came for %v after %d of %d records: the broker's log says why", s.patience, into.lines, s.sent.lines))
+	defer cancel()
+	fetches := cl.PollFetches(ctx)
+	if fetches.Err() != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	fetches.EachRecord(func(r *kgo.Record) { into.add(r.Value) })
+	return fetches.Err()
 }
 
 // scan reads everything once more, with nothing but the tier.
