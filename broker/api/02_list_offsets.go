@@ -24,16 +24,21 @@ import (
 // Errors per partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER,
 // FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, OFFSET_NOT_AVAILABLE (LEADER_NOT_AVAILABLE
 // before v5), UNSUPPORTED_VERSION for a place that the version does not know,
-// REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR, INVALID_REQUEST for a partition twice.
+// REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR, INVALID_REQUEST for a partition twice, once.
 func (b *Broker) listOffsets(x *call, req *kmsg.ListOffsetsRequest) kmsg.Response {
 	resp := kmsg.NewPtrListOffsetsResponse()
 	twice := repeatedPartitions(req)
+	refused := map[kafka.TopicPartition]bool{} // those of twice that are answered
 	for _, t := range req.Topics {
 		rt := kmsg.NewListOffsetsResponseTopic()
 		rt.Topic = t.Topic
 		for _, q := range t.Partitions {
 			place, e := partition.Place{Offset: kafka.NoOffset, Timestamp: -1, Epoch: kafka.NoEpoch}, (*kafka.Error)(nil)
-			if twice[kafka.TopicPartition{Topic: t.Topic, Partition: q.Partition}] {
+			if tp := (kafka.TopicPartition{Topic: t.Topic, Partition: q.Partition}); twice[tp] {
+				if refused[tp] {
+					continue
+				}
+				refused[tp] = true
 				e = &kafka.Error{Code: kafka.InvalidRequest}
 			} else {
 				place, e = b.listOffset(x, req, t.Topic, q)

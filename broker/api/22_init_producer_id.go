@@ -14,7 +14,7 @@ import (
 //
 //	v3  the producer's id and epoch, to go on with (KIP-360)
 //
-// Errors: INVALID_REQUEST for a transactional id, COORDINATOR_NOT_AVAILABLE where no
+// Errors: INVALID_REQUEST for a transactional id and for an id without an epoch, COORDINATOR_NOT_AVAILABLE where no
 // block of ids can be had.
 func (b *Broker) initProducerID(x *call, req *kmsg.InitProducerIDRequest) kmsg.Response {
 	resp := kmsg.NewPtrInitProducerIDResponse()
@@ -23,6 +23,11 @@ func (b *Broker) initProducerID(x *call, req *kmsg.InitProducerIDRequest) kmsg.R
 		e := &kafka.Error{Code: kafka.InvalidRequest, Message: "transactions are not served by this version; leave transactional.id unset"}
 		resp.ErrorCode = int16(e.Code)
 		b.refused(x, "", -1, e)
+		return resp
+	}
+	if (req.ProducerID == -1) != (req.ProducerEpoch == -1) {
+		resp.ErrorCode = int16(kafka.InvalidRequest)
+		b.refused(x, "", -1, kafka.Refuse(kafka.InvalidRequest, "producer id %d with epoch %d: both or none", req.ProducerID, req.ProducerEpoch))
 		return resp
 	}
 	id, e := b.opt.Producers.next(b, x)

@@ -2,9 +2,15 @@ package oracle
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
+
+// TierCases are the stories of a log whose older segments are in the tier.
+func TierCases() []Case {
+	return []Case{{"fetch over the edge of the tier", fetchTiered}}
+}
 
 // fetchCases are the stories of fetching.
 func fetchCases() []Case {
@@ -12,6 +18,8 @@ func fetchCases() []Case {
 		{"fetch records", fetchRecords},
 		{"fetch what is not there", fetchWrong},
 		{"fetch in a session", fetchSession},
+		{"fetch from several partitions", fetchSeveral},
+		{"fetch over the edge of a segment", fetchSegments},
 	}
 }
 
@@ -144,5 +152,115 @@ func fetchSession(x *Exchange) {
 			req.SessionID = 1
 			return req
 		})
+	})
+}
+
+// fetchSeveral shares the bytes of an answer among partitions and topics.
+func fetchSeveral(x *Exchange) {
+	x.Topic("several", 3)
+	x.Topic("beside", 1)
+	for p := range int32(3) {
+		for range p + 1 {
+			x.Ask("produce", func(s *Side) kmsg.Request {
+				return produce(s, 9, "several", p, batchSpec{values: []string{"a", strings.Repeat("b", 200)}}.bytes())
+			})
+		}
+	}
+	x.Ask("produce", func(s *Side) kmsg.Request { return produce(s, 9, "beside", 0, batchSpec{}.bytes()) })
+	x.Each(1, func(v int16) {
+		all := func(s *Side) *kmsg.FetchRequest {
+			req := fetch(s, v, "several", 2, 0)
+			for _, p := range []int32{0, 1} {
+				next := req.Topics[0].Partitions[0]
+				next.Partition = p
+				req.Topics[0].Partitions = append(req.Topics[0].Partitions, next)
+			}
+			req.Topics = append(req.Topics, fetch(s, v, "beside", 0, 0).Topics...)
+			return req
+		}
+		ask := func(step string, change func(r *kmsg.FetchRequest)) {
+			x.Ask(step, func(s *Side) kmsg.Request {
+				req := all(s)
+				change(req)
+				return req
+			})
+		}
+		ask("everything", func(*kmsg.FetchRequest) {})
+		for _, most := range []int32{1, 300, 600, 900} {
+			ask(fmt.Sprintf("%d bytes of all", most), func(r *kmsg.FetchRequest) { r.MaxBytes = most })
+			ask(fmt.Sprintf("%d bytes of each", most), func(r *kmsg.FetchRequest) {
+				for i := range r.Topics[0].Partitions {
+					r.Topics[0].Partitions[i].PartitionMaxBytes = most
+				}
+			})
+		}
+		ask("one beyond the end", func(r *kmsg.FetchRequest) { r.Topics[0].Partitions[1].FetchOffset = 99 })
+		ask("one that is not there", func(r *kmsg.FetchRequest) { r.Topics[0].Partitions[0].Partition = 9 })
+		ask("more bytes than there are", func(r *kmsg.FetchRequest) { r.MinBytes, r.MaxWaitMillis = 1<<20, 30 })
+		ask("a negative limit", func(r *kmsg.FetchRequest) { r.MaxBytes = -1 })
+		ask("a negative wait", func(r *kmsg.FetchRequest) { r.MaxWaitMillis, r.MinBytes = -1, 1<<20 })
+	})
+}
+
+// fetchSegments reads a log of several segments: an answer has records of one only.
+func fetchSegments(x *Exchange) {
+	x.Topic("segments", 1, "segment.bytes", "1048576")
+	large := strings.Repeat("x", 400_000)
+	for range 7 {
+		x.Ask("produce", func(s *Side) kmsg.Request {
+			return produce(s, 9, "segments", 0, batchSpec{values: []string{large, "small"}}.bytes())
+		})
+	}
+	x.Each(1, func(v int16) {
+		for offset := range int64(15) {
+			x.Ask(fmt.Sprintf("from %d", offset), func(s *Side) kmsg.Request {
+				req := fetch(s, v, "segments", 0, offset)
+				req.MaxBytes, req.Topics[0].Partitions[0].PartitionMaxBytes = 10<<20, 10<<20
+				return req
+			})
+		}
+	})
+	for _, ts := range []int64{stamp, stamp + 1, -1, -2, -3, -4} {
+		x.Ask("where a time stands", same(func() kmsg.Request { return listOffsets(8, "segments", 0, ts) }))
+	}
+}
+
+// fetchTiered reads a log of which only the last of four segments is still local.
+func fetchTiered(x *Exchange) {
+	x.Topic("tiered", 1, "remote.storage.enable", "true", "segment.bytes", "1048576", "local.retention.bytes", "1", "retention.ms", "-1")
+	large := strings.Repeat("x", 400_000)
+	for i := range int64(7) {
+		x.Ask("produce", func(s *Side) kmsg.Request {
+			return produce(s, 9, "tiered", 0, batchSpec{values: []string{large, "small"}, timestamp: stamp + i*1000}.bytes())
+		})
+	}
+	x.Eventually("only the last is local", same(func() kmsg.Request { return listOffsets(9, "tiered", 0, -4) }), func(resp kmsg.Response) bool {
+		return resp.(*kmsg.ListOffsetsResponse).Topics[0].Partitions[0].Offset == 12
+	})
+	x.Each(1, func(v int16) {
+		for _, offset := range []int64{-1, 0, 1, 3, 4, 11, 12, 13, 14, 15} {
+			for _, most := range []int32{1, 10 << 20} {
+				x.Ask(fmt.Sprintf("%d bytes from %d", most, offset), func(s *Side) kmsg.Request {
+					req := fetch(s, v, "tiered", 0, offset)
+					req.MaxBytes, req.Topics[0].Partitions[0].PartitionMaxBytes = 10<<20, most
+					return req
+				})
+			}
+		}
+		x.Ask("of the first epoch", func(s *Side) kmsg.Request {
+			req := fetch(s, v, "tiered", 0, 2)
+			req.Topics[0].Partitions[0].CurrentLeaderEpoch, req.Topics[0].Partitions[0].LastFetchedEpoch = 0, 0
+			req.Topics[0].Partitions[0].PartitionMaxBytes = 1
+			return req
+		})
+	})
+	x.Each(2, func(v int16) {
+		for _, ts := range []int64{-1, -2, -3, -4, -5, -6, 0, stamp, stamp + 1, stamp + 3000, stamp + 6000, stamp + 6001} {
+			step := fmt.Sprintf("timestamp %d", ts)
+			if ts >= stamp {
+				step = fmt.Sprintf("timestamp +%d", ts-stamp)
+			}
+			x.Ask(step, same(func() kmsg.Request { return listOffsets(v, "tiered", 0, ts) }))
+		}
 	})
 }

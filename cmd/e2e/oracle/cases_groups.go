@@ -37,6 +37,7 @@ func findCoordinator(x *Exchange) {
 		ask("of the empty group", 0, "")
 		ask("of two groups", 0, "any", "other")
 		if v >= 1 {
+			ask("of a transaction", 1, "payments")
 			ask("of a kind that is not there", 9, "any")
 		}
 		if v >= 4 {

@@ -37,6 +37,36 @@ func offsetsOf(x *Exchange) {
 			req.IsolationLevel = 1
 			return req
 		}))
+		x.Ask("isolation level 2", same(func() kmsg.Request {
+			req := listOffsets(v, "offsets", 0, -1)
+			req.IsolationLevel = 2
+			return req
+		}))
+		x.Ask("several", same(func() kmsg.Request {
+			req := listOffsets(v, "offsets", 1, -1)
+			req.Topics = append(req.Topics, listOffsets(v, "nooffsets", 0, -2).Topics...)
+			for _, q := range []struct {
+				partition int32
+				ts        int64
+			}{{0, -2}, {7, -1}} {
+				p := kmsg.NewListOffsetsRequestTopicPartition()
+				p.Partition, p.Timestamp = q.partition, q.ts
+				req.Topics[0].Partitions = append(req.Topics[0].Partitions, p)
+			}
+			return req
+		}))
+		x.Ask("one partition twice", same(func() kmsg.Request {
+			req := listOffsets(v, "offsets", 0, -1)
+			req.Topics[0].Partitions = append(req.Topics[0].Partitions, req.Topics[0].Partitions[0])
+			return req
+		}))
+		for _, replica := range []int32{-2, -3, 1, 5} {
+			x.Ask(fmt.Sprintf("as replica %d", replica), same(func() kmsg.Request {
+				req := listOffsets(v, "offsets", 0, -1)
+				req.ReplicaID = replica
+				return req
+			}))
+		}
 		x.Ask("a partition that is not there", same(func() kmsg.Request { return listOffsets(v, "offsets", 5, -1) }))
 		x.Ask("a topic that is not there", same(func() kmsg.Request { return listOffsets(v, "nooffsets", 0, -1) }))
 		for _, epoch := range []int32{0, 3} {
@@ -68,6 +98,19 @@ func epochsOf(x *Exchange) {
 		}
 		for _, epoch := range []int32{-1, 0, 1, 9} {
 			ask(fmt.Sprintf("epoch %d", epoch), "epochs", 0, -1, epoch)
+		}
+		for _, replica := range []int32{-2, 1, 5} {
+			x.Ask(fmt.Sprintf("as replica %d", replica), same(func() kmsg.Request {
+				req := at(v, kmsg.NewPtrOffsetForLeaderEpochRequest())
+				req.ReplicaID = replica
+				t := kmsg.NewOffsetForLeaderEpochRequestTopic()
+				t.Topic = "epochs"
+				p := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
+				p.LeaderEpoch = 0
+				t.Partitions = append(t.Partitions, p)
+				req.Topics = append(req.Topics, t)
+				return req
+			}))
 		}
 		ask("an older current epoch", "epochs", 0, -2, 0)
 		ask("a newer current epoch", "epochs", 0, 4, 0)

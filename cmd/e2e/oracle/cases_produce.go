@@ -189,6 +189,22 @@ func produceIdempotent(x *Exchange) {
 	send("epoch 0 after epoch 1", 0, 10, 1)
 	x.ProducerID()
 	x.Each(22, func(v int16) {
+		again := func(step string, change func(r *kmsg.InitProducerIDRequest)) {
+			x.Ask(step, same(func() kmsg.Request {
+				req := initProducerID(v)
+				change(req)
+				return req
+			}))
+		}
+		again("the empty transactional id", func(r *kmsg.InitProducerIDRequest) { r.TransactionalID = kmsg.StringPtr("") })
+		again("no timeout", func(r *kmsg.InitProducerIDRequest) { r.TransactionTimeoutMillis = 0 })
+		again("a timeout of a year", func(r *kmsg.InitProducerIDRequest) { r.TransactionTimeoutMillis = 1<<31 - 1 })
+		if v >= 3 {
+			again("a known producer, by epoch", func(r *kmsg.InitProducerIDRequest) { r.ProducerID, r.ProducerEpoch = 4711, 3 })
+			again("an epoch alone", func(r *kmsg.InitProducerIDRequest) { r.ProducerEpoch = 3 })
+			again("a producer id alone", func(r *kmsg.InitProducerIDRequest) { r.ProducerID = 4711 })
+		}
+		again("for transactions", func(r *kmsg.InitProducerIDRequest) { r.TransactionalID = kmsg.StringPtr("payments") })
 		x.Ask("a producer id", same(func() kmsg.Request { return initProducerID(v) }))
 	})
 }

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -15,14 +14,24 @@ func Cases() []Case {
 	return slices.Concat(wireCases(), metadataCases(), topicCases(), configCases(), produceCases(), fetchCases(), offsetCases(), groupCases())
 }
 
-// WriteCompatibility writes docs/compatibility.md: what was compared, and every
-// difference that we want.
-func (r *Report) WriteCompatibility(w io.Writer, kafka string) error {
-	_, err := io.WriteString(w, r.compatibility(kafka))
-	return err
+// Add counts another run's requests and uses of rules to this one's.
+func (r *Report) Add(other *Report) {
+	for name, n := range other.Stories {
+		r.Stories[name] += n
+	}
+	for key, versions := range other.Asked {
+		for v, n := range versions {
+			r.Asked[key][v] += n
+		}
+	}
+	for rule, n := range other.Allowed {
+		r.Allowed[rule] += n
+	}
 }
 
-func (r *Report) compatibility(kafka string) string {
+// Compatibility is docs/compatibility.md: what was compared, and every difference that
+// we want.
+func (r *Report) Compatibility(kafka string) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	p("# Compatibility")

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"reflect"
@@ -59,7 +61,7 @@ func (s *Side) walkSlice(v reflect.Value, path string, emit func(path, value str
 		return
 	}
 	if v.Type().Elem().Kind() == reflect.Uint8 {
-		emit(path, hex.EncodeToString(v.Bytes()))
+		emit(path, text(v.Bytes()))
 		return
 	}
 	emit(path+".len", fmt.Sprint(v.Len()))
@@ -84,6 +86,26 @@ func (s *Side) walkSlice(v reflect.Value, path string, emit func(path, value str
 
 // keyFields name an element of an array, in order of preference.
 var keyFields = []string{"Topic", "TopicID", "ResourceName", "Name", "Group", "Partition", "NodeID", "ApiKey", "MemberID", "Key"}
+
+// text is hex, of long runs what their batches are: base offset, length and sum.
+func text(b []byte) string {
+	if len(b) < 16<<10 {
+		return hex.EncodeToString(b)
+	}
+	var out strings.Builder
+	for len(b) >= 12 {
+		n := 12 + int64(binary.BigEndian.Uint32(b[8:]))
+		if n > int64(len(b)) {
+			break
+		}
+		fmt.Fprintf(&out, "batch %d of %d bytes, sum %x; ", binary.BigEndian.Uint64(b), n, sha256.Sum256(b[:n]))
+		b = b[n:]
+	}
+	if len(b) > 0 {
+		fmt.Fprintf(&out, "%d bytes more", len(b))
+	}
+	return out.String()
+}
 
 func (s *Side) elementName(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
