@@ -29,9 +29,11 @@ func run(args []string) int {
 		HideHelpCommand:      true,
 		EnableBashCompletion: true,
 		Commands:             []*cli.Command{quickstart.Command(), standalone.Command()},
-		ExitErrHandler:       func(*cli.Context, error) {},
-		OnUsageError:         usageError,
-		Action:               noCommand,
+		// A list is one value: -D log.dirs=/a,/b.
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              usageError,
+		Action:                    noCommand,
 	}
 	for _, c := range app.Commands {
 		c.OnUsageError = usageError
