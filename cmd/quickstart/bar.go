@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"varve/cmd/human"
 )
 
 // A bar shows progress on a terminal, and nothing elsewhere.
@@ -33,7 +35,7 @@ func (b *bar) at(n int64) {
 	}
 	b.shown = time.Now()
 	if b.total <= 0 {
-		fmt.Fprintf(b.out, "\r%s %s ", b.what, size(n))
+		fmt.Fprintf(b.out, "\r%s %s ", b.what, human.Bytes(n))
 		return
 	}
 	filled := int(min(n, b.total) * barWidth / b.total)
@@ -45,32 +47,4 @@ func (b *bar) done() {
 	if b.on {
 		fmt.Fprint(b.out, "\r\x1b[K")
 	}
-}
-
-// size is bytes for people.
-func size(n int64) string {
-	switch {
-	case n >= 1_000_000_000:
-		return fmt.Sprintf("%.2f GB", float64(n)/1e9)
-	case n >= 1_000_000:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
-// count is a number with its thousands apart.
-func count(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + " " + s[i:]
-	}
-	return s
-}
-
-// rate is how long something took, and how fast that was.
-func rate(bytes int64, began time.Time) string {
-	took := time.Since(began)
-	return fmt.Sprintf("%s, %s/s", took.Round(time.Millisecond), size(int64(float64(bytes)/took.Seconds())))
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"varve/cmd/human"
 	"varve/cmd/standalone"
 )
 
@@ -130,7 +131,7 @@ func (s *story) tell(ctx context.Context) error {
 	}
 	s.say("")
 	s.say("All %s lines (%s, SHA-256 %s…) came back both ways, byte for byte, in %s.",
-		count(s.sent.lines), size(s.sent.bytes), s.sent.sum()[:12], time.Since(began).Round(10*time.Millisecond))
+		human.Count(s.sent.lines), human.Bytes(s.sent.bytes), s.sent.sum()[:12], time.Since(began).Round(10*time.Millisecond))
 	if s.serve {
 		return s.goOn(ctx)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"varve/broker/record"
+	"varve/cmd/human"
 	"varve/cmd/standalone"
 	"varve/tier/scan"
 )
@@ -84,7 +85,7 @@ func (s *story) produce(ctx context.Context) error {
 	if s.sent.lines == 0 {
 		return fmt.Errorf("%s is empty: there is nothing to take through", s.input.name)
 	}
-	s.say("2. produced %s lines, %s, of %s: %s", count(s.sent.lines), size(s.sent.bytes), s.input.name, rate(s.sent.bytes, began))
+	s.say("2. produced %s lines, %s, of %s: %s", human.Count(s.sent.lines), human.Bytes(s.sent.bytes), s.input.name, human.Rate(s.sent.bytes, time.Since(began)))
 	return nil
 }
 
@@ -115,7 +116,7 @@ func (s *story) offload(ctx context.Context) error {
 		}
 	}
 	bar.done()
-	s.say("3. moved %s to the tier and let the local copies go: %s", size(s.sent.bytes), rate(s.sent.bytes, began))
+	s.say("3. moved %s to the tier and let the local copies go: %s", human.Bytes(s.sent.bytes), human.Rate(s.sent.bytes, time.Since(began)))
 	return nil
 }
 
@@ -161,7 +162,7 @@ func (s *story) consume(ctx context.Context) error {
 	if err := s.sent.compare(&got); err != nil {
 		return err
 	}
-	s.say("4. consumed %s lines through the broker, from the tier: %s; equal", count(got.lines), rate(got.bytes, began))
+	s.say("4. consumed %s lines through the broker, from the tier: %s; equal", human.Count(got.lines), human.Rate(got.bytes, time.Since(began)))
 	return nil
 }
 
@@ -208,7 +209,7 @@ func (s *story) scan(ctx context.Context) error {
 	if err := s.sent.compare(&got); err != nil {
 		return err
 	}
-	s.say("5. read %s lines straight from %d containers in the tier, without the broker: %s; equal", count(got.lines), len(containers), rate(got.bytes, began))
+	s.say("5. read %s lines straight from %d containers in the tier, without the broker: %s; equal", human.Count(got.lines), len(containers), human.Rate(got.bytes, time.Since(began)))
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"varve/broker"
 	"varve/cmd/daemon"
+	"varve/cmd/human"
 	"varve/log4j"
 )
 
@@ -40,32 +41,19 @@ func sections(b *broker.Broker) []daemon.Section {
 		if t.Tiered {
 			where = fmt.Sprintf("%d records", t.TieredTo)
 		}
-		topics.Rows = append(topics.Rows, []string{t.Name, strconv.Itoa(t.Partitions), strconv.FormatInt(t.Records, 10), size(t.LocalBytes), where})
+		topics.Rows = append(topics.Rows, []string{t.Name, strconv.Itoa(t.Partitions), strconv.FormatInt(t.Records, 10), human.Bytes(t.LocalBytes), where})
 	}
 	out := []daemon.Section{topics}
 	if s, ok := b.Tier(); ok {
 		out = append(out, daemon.Section{Title: "Tier", Rows: [][]string{
-			{"Copied", fmt.Sprintf("%s in %d containers", size(s.Copied), s.Containers)},
-			{"Waiting to be copied", fmt.Sprintf("%s in %d segments, the oldest for %s", size(s.LagBytes), s.LagSegments, s.OldestLag.Round(time.Second))},
-			{"Local copies let go", size(s.Dropped)},
-			{"Cache", fmt.Sprintf("%d reads found their bytes, %d waited, %s fetched", s.Cache.Hits, s.Cache.Misses, size(s.Cache.FillBytes))},
+			{"Copied", fmt.Sprintf("%s in %d containers", human.Bytes(s.Copied), s.Containers)},
+			{"Waiting to be copied", fmt.Sprintf("%s in %d segments, the oldest for %s", human.Bytes(s.LagBytes), s.LagSegments, s.OldestLag.Round(time.Second))},
+			{"Local copies let go", human.Bytes(s.Dropped)},
+			{"Cache", fmt.Sprintf("%d reads found their bytes, %d waited, %s fetched", s.Cache.Hits, s.Cache.Misses, human.Bytes(s.Cache.FillBytes))},
 			{"Errors", fmt.Sprintf("%d; last: %s", s.Errors, or(s.LastError, "none"))},
 		}})
 	}
 	return out
-}
-
-// size is bytes for people.
-func size(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, exp := float64(n)/unit, 0
-	for value >= unit && exp < 4 {
-		value, exp = value/unit, exp+1
-	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGTP"[exp])
 }
 
 // Beans are the broker's figures.
