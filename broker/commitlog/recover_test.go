@@ -234,7 +234,7 @@ func TestAPowerCutAfterAnyOperationLosesNothingFlushed(t *testing.T) {
 }
 
 func TestTheFirstFailedWriteClosesTheLogAndAFullDiskHeals(t *testing.T) {
-	for name, fault := range map[string]error{"full": syscall.ENOSPC, "broken": syscall.EIO} {
+	for name, fault := range map[string]error{"full": syscall.ENOSPC, "no descriptor": syscall.EMFILE, "broken": syscall.EIO} {
 		t.Run(name, func(t *testing.T) {
 			m := vfs.NewMem()
 			cfg := &commitlog.Config{}

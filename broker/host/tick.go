@@ -50,6 +50,9 @@ func (h *Host) tick(now time.Time) {
 	if now.Sub(h.beat.checkpointed) >= h.opt.CheckpointEvery {
 		h.beat.checkpointed = now
 		for _, d := range h.dirs {
+			if d.Failed() != nil {
+				continue
+			}
 			if err := d.Checkpoint(); err != nil {
 				h.log.Warn("writing checkpoints failed; they are written again", "dir", d.Path(), "err", err)
 			}

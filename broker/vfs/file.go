@@ -56,7 +56,9 @@ func WriteFile(fsys FS, name string, b []byte, durable bool) error {
 	return fsys.SyncDir(path.Dir(name))
 }
 
-// Full tells whether an error means that the disk or a quota is full.
+// Full tells whether an error means that something is full which may have room again
+// while the process runs: the disk, a quota, the table of open files. None of them says
+// that the disk is broken.
 func Full(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
