@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -84,7 +85,7 @@ func (o Options) serve(dev bool) error {
 		return err
 	}
 	if dev {
-		json.NewEncoder(os.Stdout).Encode(map[string]string{"bootstrap": p.Bootstrap(), "http": p.HTTP(), "tier": p.TierURL()})
+		p.writeDev(os.Stdout)
 	} else {
 		p.WriteReady(os.Stdout)
 	}
@@ -102,6 +103,11 @@ func (o Options) serve(dev bool) error {
 		err = cerr
 	}
 	return err
+}
+
+// writeDev is WriteReady for test suites: one line of JSON.
+func (p *Process) writeDev(w io.Writer) {
+	json.NewEncoder(w).Encode(map[string]string{"bootstrap": p.Bootstrap(), "http": p.HTTP(), "tier": p.TierURL()})
 }
 
 // stopTime is how long a clean stop may take.
