@@ -53,6 +53,7 @@ func TestValidateRefusesInKafkasWords(t *testing.T) {
 		{"no batch", nil, produced(nil), kafka.InvalidRecord, "must have at least one record batch per partition", 0},
 		{"torn", good[:70], produced(nil), kafka.InvalidRecord, "must have at least one record batch per partition", 0},
 		{"old magic", magic1, produced(nil), kafka.InvalidRecord, "only allowed to contain record batches with magic version 2", 0},
+		{"new magic", altered(good, func(b Batch) { b[16] = 3 }), produced(nil), kafka.CorruptMessage, "Invalid magic found in record: 3", 0},
 		{"length below a header", altered(good, put32(8, 20)), produced(nil), kafka.CorruptMessage, "length 20 is below the least, 49", 0},
 		{"two batches", append(bytes.Clone(good), good...), produced(nil), kafka.InvalidRecord, "exactly one record batch per partition", 0},
 		{"zstd of old", build(CodecZstd, some[0]), produced(func(p *Policy) { p.ProduceVersion = 6 }), kafka.UnsupportedCompressionType,
@@ -94,6 +95,25 @@ func TestValidateRefusesInKafkasWords(t *testing.T) {
 				t.Errorf("refused with %v and %d record errors, want %v: …%s… and %d", r, len(r.Records), c.code, c.message, c.records)
 			}
 		})
+	}
+}
+
+func TestARefusalSaysWhetherTheRequestOrTheBatchIsWrong(t *testing.T) {
+	good := build(CodecNone, some[0])
+	var v Validator
+	for _, c := range []struct {
+		name    string
+		batch   []byte
+		request bool
+	}{
+		{"no batch", nil, true},
+		{"two batches", append(bytes.Clone(good), good...), true},
+		{"base offset", altered(good, func(b Batch) { b.Stamp(5, 0) }), false},
+		{"late", build(CodecNone, Record{Timestamp: now + 4000000}), false},
+	} {
+		if _, r := v.Validate(c.batch, produced(nil), now); r == nil || r.Request != c.request {
+			t.Errorf("%s: %+v, want of the request: %t", c.name, r, c.request)
+		}
 	}
 }
 
