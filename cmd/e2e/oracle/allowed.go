@@ -84,6 +84,8 @@ var Rules = []Rule{
 		Reason: "Varve says which kind of coordinator it does not serve; Kafka says that something is wrong with the request."},
 	{API: "ListGroups", Path: regexp.MustCompile(`^Groups(\.len|\[wrong-\d\]\..*)$`), Only: notInVarve,
 		Reason: "A join that is refused leaves no group; Kafka keeps an empty one until it cleans up."},
+	{API: "Metadata", Path: regexp.MustCompile(`^Topics(\.len|\[__remote_log_metadata\]\..*)$`), Only: notInVarve,
+		Reason: "What is in the tier is told by manifests beside it; Kafka has a topic `__remote_log_metadata`."},
 	{API: "Metadata", Step: "by neither",
 		Reason: "A topic with neither name nor id is UNKNOWN_TOPIC_ID, from version 12 on; Kafka fails on the request with UNKNOWN_SERVER_ERROR."},
 

@@ -197,7 +197,8 @@ const patience = 30 * time.Second
 // rest on it. Nothing is compared.
 func (x *Exchange) Eventually(step string, build func(s *Side) kmsg.Request, good func(resp kmsg.Response) bool) {
 	for _, s := range []*Side{x.Kafka, x.Varve} {
-		deadline := time.Now().Add(patience)
+		begun := time.Now()
+		deadline := begun.Add(patience)
 		for {
 			resp, err := s.Call(build(s))
 			if err == nil && good(resp) {
@@ -208,6 +209,9 @@ func (x *Exchange) Eventually(step string, build func(s *Side) kmsg.Request, goo
 				break
 			}
 			time.Sleep(20 * time.Millisecond)
+		}
+		if took := time.Since(begun); took > slow {
+			x.logf("%s, %s: %s took %v", x.name, step, s.Name, took.Round(time.Millisecond))
 		}
 	}
 }

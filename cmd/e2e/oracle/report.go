@@ -14,21 +14,6 @@ func Cases() []Case {
 	return slices.Concat(wireCases(), metadataCases(), topicCases(), configCases(), produceCases(), fetchCases(), offsetCases(), groupCases())
 }
 
-// Add counts another run's requests and uses of rules to this one's.
-func (r *Report) Add(other *Report) {
-	for name, n := range other.Stories {
-		r.Stories[name] += n
-	}
-	for key, versions := range other.Asked {
-		for v, n := range versions {
-			r.Asked[key][v] += n
-		}
-	}
-	for rule, n := range other.Allowed {
-		r.Allowed[rule] += n
-	}
-}
-
 // Compatibility is docs/compatibility.md: what was compared, and every difference that
 // we want.
 func (r *Report) Compatibility(kafka string) string {

@@ -102,7 +102,7 @@ func produce(s *Side, version int16, topic string, partition int32, records []by
 // fetch builds a sessionless request for one partition.
 func fetch(s *Side, version int16, topic string, partition int32, offset int64) *kmsg.FetchRequest {
 	req := at(version, kmsg.NewPtrFetchRequest())
-	req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes = -1, 100, 1, 1<<20
+	req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes = -1, 20, 1, 1<<20
 	req.SessionID, req.SessionEpoch = 0, -1
 	t := kmsg.NewFetchRequestTopic()
 	t.Topic, t.TopicID = topic, topicID(s, topic)

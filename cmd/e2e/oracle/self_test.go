@@ -13,7 +13,7 @@ func TestKafkaAgreesWithItself(t *testing.T) {
 	if os.Getenv("VARVE_ORACLE_SELF") == "" {
 		t.Skip("set VARVE_ORACLE_SELF=1: it checks the oracle, not Varve")
 	}
-	o := servers.KafkaOptions{Properties: map[string]string{"auto.create.topics.enable": "false"}}
+	o := servers.KafkaOptions{Properties: properties, Tiered: true}
 	report, err := Run(servers.KafkaFor(t, o).Addr, servers.KafkaFor(t, o).Addr, Cases(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
