@@ -54,7 +54,17 @@ func (p program) argv(args ...string) []string {
 // command prepares a run of the program that ends, with all it started, when
 // ctx does. The caller may set its streams, environment and folder.
 func (p program) command(ctx context.Context, args ...string) *exec.Cmd {
-	argv := p.argv(args...)
+	return java(ctx, p.argv(args...))
+}
+
+// JavaCommand prepares a run of one source file of Java, which needs no class path; it
+// ends, with all it started, when ctx does.
+func JavaCommand(ctx context.Context, source string, args ...string) *exec.Cmd {
+	argv := append([]string{javaBinary()}, smallJVM...)
+	return java(ctx, append(append(argv, source), args...))
+}
+
+func java(ctx context.Context, argv []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return signalGroup(cmd.Process.Pid, syscall.SIGKILL) }

@@ -26,6 +26,9 @@ const (
 	KafkaDumpLog           = "org.apache.kafka.tools.DumpLogSegments"
 	KafkaBrokerAPIVersions = "org.apache.kafka.tools.BrokerApiVersionsCommand"
 
+	KafkaVerifiableProducer = "org.apache.kafka.tools.VerifiableProducer"
+	KafkaVerifiableConsumer = "org.apache.kafka.tools.VerifiableConsumer"
+
 	kafkaClass   = "kafka.Kafka"
 	kafkaStorage = "kafka.tools.StorageTool"
 )
