@@ -57,7 +57,7 @@ func (p *Partition) Locate(ctx context.Context, ts int64, current kafka.LeaderEp
 		v := p.log.View()
 		return p.place(max(v.LogStart, v.LocalStart))
 	case LatestTiered:
-		if n := kafka.Offset(l.tiered.Load()); n > 0 {
+		if n := kafka.Offset(l.tiered.Load()); n > 0 && l.tier.Load() != nil {
 			return p.place(n - 1)
 		}
 		return nowhere, nil

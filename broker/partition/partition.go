@@ -154,9 +154,7 @@ func (p *Partition) Tier(tier *archive.Archive) {
 	case p.Settings().Tiered && t == nil:
 		l.tier.Store(tier.Lead(p.Name(), p.TopicID(), l.epoch, tierLog{p, l}))
 	case !p.Settings().Tiered && t != nil:
-		l.tier.Store(nil)
-		l.shut.Store(false)
-		t.Resign()
+		p.leaveTier(l, t)
 	}
 }
 
@@ -213,7 +211,7 @@ func (p *Partition) LastStable() kafka.Offset {
 // Tiered is where the tier's gap-free run ends: the first offset that only the local
 // log holds. 0 without a tier.
 func (p *Partition) Tiered() kafka.Offset {
-	if l := p.lead.Load(); l != nil {
+	if l := p.lead.Load(); l != nil && l.tier.Load() != nil {
 		return kafka.Offset(l.tiered.Load())
 	}
 	return 0

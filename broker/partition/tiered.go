@@ -140,6 +140,19 @@ func copyRuns(w io.Writer, runs []vfs.Run, buf []byte) error {
 	return nil
 }
 
+// leaveTier ends the tier's part of a term: what was only there is gone, as
+// remote.log.delete.on.disable says, and the log begins where the local one does.
+func (p *Partition) leaveTier(l *leadership, t *archive.Partition) {
+	l.tier.Store(nil)
+	l.shut.Store(false)
+	l.tiered.Store(0)
+	v := p.log.View()
+	if err := p.log.SetLogStart(v.LocalStart); err != nil {
+		return // the disk's; what is in the tier stays until the topic goes
+	}
+	t.Leave()
+}
+
 // Retention is one pass of local retention and roll by time over the partition, for
 // the broker's sweep. now is in ms.
 func (p *Partition) Retention(now int64) (commitlog.Verdict, error) {

@@ -459,6 +459,31 @@ func TestLogThatEndsBelowTheTierBeginsBehindIt(t *testing.T) {
 	})
 }
 
+func TestPartitionThatLeavesTheTierTakesItsFilesAlong(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		log := newFakeLog()
+		log.cfg.LocalRetentionBytes = 0
+		log.fill(10, 100, 1000)
+		log.fill(10, 100, 2000)
+		p := b.lead(4, log)
+		b.until("only in the tier", func() bool { return log.Offsets().LocalStart == 60 })
+		if err := log.SetLogStart(60); err != nil {
+			t.Fatal(err)
+		}
+		p.Leave()
+		b.until("the files are gone", func() bool { return b.files("segments") == 0 })
+		if s := b.truth(); len(s.Live) != 0 || s.LogStart != 60 {
+			t.Errorf("live %v, log start %d, want none and 60", s.Live, s.LogStart)
+		}
+		log.fill(10, 100, 3000)
+		p = b.lead(4, log) // tiered again, in the same term
+		b.until("copied again", func() bool { return log.tieredTo() == 90 })
+		if got := b.readAll(p, 60, 1<<20); !bytes.Equal(got, log.all[len(log.all)*2/3:]) {
+			t.Errorf("%d bytes in the tier, want the last third of %d", len(got), len(log.all))
+		}
+	})
+}
+
 func TestSlowPartitionIsInTheTierWithinTheInterval(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		log := newFakeLog()

@@ -62,6 +62,31 @@ func (p *Partition) expire(segs []Segment, o Offsets, c Config) error {
 	return nil
 }
 
+// clear removes everything from the tier, then ends (KIP-950). The log start is the local
+// one already: nobody reads here any more. What a crash leaves goes with the topic.
+func (p *Partition) clear() (again time.Duration, copying bool, err error) {
+	if p.chain.State.Number > 0 {
+		if err := p.fence(); err != nil {
+			return 0, false, err
+		}
+		ctx, cancel := p.deadline(0)
+		defer cancel()
+		start := p.log.Offsets().LogStart
+		if err := p.commit(ctx, func(s *manifest.State) (manifest.Change, bool) { return s.ClearChange(start) }); err != nil {
+			return 0, false, fmt.Errorf("taking %s out of the tier: %w", p.tp, err)
+		}
+		if err := p.tidy(p.archive.opt.Clock.Mono()); err != nil {
+			return 0, false, err
+		}
+		if len(p.chain.State.Deleting) > 0 { // pinned
+			return p.archive.opt.Interval, false, nil
+		}
+	}
+	p.archive.opt.Log.Info("tier: the partition has left the tier", "partition", p.tp)
+	p.Resign()
+	return 0, false, nil
+}
+
 // outage applies the outage policy where a step failed with err, which it returns.
 func (p *Partition) outage(segs []Segment, o Offsets, c Config, err error) error {
 	if p.archive.opt.Outage != Expire || !errors.Is(err, tier.ErrUnavailable) && !errors.Is(err, tier.ErrFull) {

@@ -35,6 +35,7 @@ type Partition struct {
 	state   atomic.Pointer[manifest.State] // nil before the first load
 	behind  atomic.Pointer[Lag]
 	stopped atomic.Bool // out or resigned
+	leaving atomic.Bool // the topic is tiered no more: what is in the tier goes, then this ends
 	reload  atomic.Bool // a reader missed a file: look at the chain again
 
 	chain     chain.Chain
@@ -76,6 +77,14 @@ func (p *Partition) Resign() {
 	a.mu.Lock()
 	delete(a.mu.parts, p) // KAFKA-16948: no lag of an ex-leader
 	a.mu.Unlock()
+}
+
+// Leave begins to remove everything from the tier, because the topic is tiered no more;
+// then the tier's part of the leadership ends. The log start must have been raised to
+// the local start.
+func (p *Partition) Leave() {
+	p.leaving.Store(true)
+	p.Kick()
 }
 
 // Kick makes the archive look at the partition now: a segment was rolled, the log start
@@ -166,8 +175,12 @@ func (p *Partition) pass() (again time.Duration, copying bool, err error) {
 	p.lookAtClock()
 	if p.reload.Swap(false) || p.state.Load() == nil || p.chain.Unsettled() {
 		if err := p.load(); err != nil {
+			p.measureLag(p.log.Segments(), p.log.Offsets(), a.opt.Clock.Mono()) // KAFKA-16948: on every pass
 			return 0, false, p.outage(p.log.Segments(), p.log.Offsets(), p.log.Config(), err)
 		}
+	}
+	if p.leaving.Load() {
+		return p.clear()
 	}
 	c, o, mono := p.log.Config(), p.log.Offsets(), a.opt.Clock.Mono()
 	segs := p.log.Segments()

@@ -94,6 +94,16 @@ func (s *State) ExpireChange(r Retention) (c Change, ok bool) {
 	return c, len(c.Deleting) > 0 || start > s.LogStart
 }
 
+// ClearChange lets everything go: the topic is tiered no more (KIP-950). The log begins
+// at start, where the local log does. ok is false when nothing is live.
+func (s *State) ClearChange(start kafka.Offset) (c Change, ok bool) {
+	c.LogStart = max(s.LogStart, start)
+	for i := range s.Live {
+		c.Deleting = append(c.Deleting, s.Live[i].ID)
+	}
+	return c, len(c.Deleting) > 0
+}
+
 // reachable tells whether reads may come to live segment i: it is in the lineage and
 // not inside another that is.
 func (s *State) reachable(i int) bool {
