@@ -172,7 +172,7 @@ func (b *Broker) openTier() (err error) {
 	c := b.opt.Conf
 	dir := c.String("tier.cache.dir")
 	if dir == "" {
-		dir = logDirs(c)[0] + "/__tier_cache"
+		dir = b.host.Dirs()[0].Path() + "/__tier_cache" // the first that serves
 	}
 	if b.cache, err = cache.Open(cache.Config{FS: b.opt.FS, Dir: dir, Bytes: c.Long("tier.cache.bytes"),
 		Workers: c.Int("remote.log.reader.threads")}); err != nil {
