@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -149,7 +150,9 @@ func produceWrong(x *Exchange) {
 			return req
 		})
 	})
+	x.Kafka.silence = 2 * time.Second // it is known for it
 	x.Ask("null records", func(s *Side) kmsg.Request { return produce(s, 9, "refused", 0, nil) })
+	x.Kafka.silence = silence
 	x.Topic("small", 1, "segment.bytes", "1048576", "min.insync.replicas", "2")
 	x.Ask("fewer in sync than asked for", func(s *Side) kmsg.Request { return produce(s, 9, "small", 0, batchSpec{}.bytes()) })
 }

@@ -44,6 +44,7 @@ type Range struct{ Min, Max int16 }
 type Report struct {
 	Stories     map[string]int          // requests compared, by story
 	Asked       map[int16]map[int16]int // by API key and version
+	Served      map[int16]Range         // what both serve, by API key
 	Unasked     []string                // versions that both serve and no story asks
 	Differences []Difference            // those that no rule allows
 	Allowed     map[*Rule]int           // uses
@@ -53,11 +54,11 @@ type Report struct {
 // Run tells every case to both sides and reports. It says to logf how long each
 // case took, and which steps were slow.
 func Run(kafkaAddr, varveAddr string, cases []Case, logf func(format string, args ...any)) (*Report, error) {
-	r := &Report{Stories: map[string]int{}, Asked: map[int16]map[int16]int{}, Allowed: map[*Rule]int{}}
 	versions, err := commonVersions(kafkaAddr, varveAddr)
 	if err != nil {
 		return nil, err
 	}
+	r := &Report{Stories: map[string]int{}, Asked: map[int16]map[int16]int{}, Served: versions, Allowed: map[*Rule]int{}}
 	for _, c := range cases {
 		x := &Exchange{Kafka: NewSide("kafka", kafkaAddr), Varve: NewSide("varve", varveAddr), Versions: versions, name: c.Name, logf: logf,
 			byVersion: r.Asked}

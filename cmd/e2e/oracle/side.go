@@ -22,17 +22,18 @@ type Side struct {
 	conn    net.Conn
 	r       *bufio.Reader
 	corr    int32
+	silence time.Duration
 	learned map[string]any
 	names   map[string]string // a learned value as text → its shared name
 }
 
 // A broker that has not answered within silence leaves the request without answer.
-// Nothing that is asked here may take so long.
-const silence = 5 * time.Second
+// Nothing that is asked here may take so long, on the busiest machine.
+const silence = 20 * time.Second
 
 // NewSide returns a side that has not connected yet.
 func NewSide(name, addr string) *Side {
-	return &Side{Name: name, Addr: addr, learned: map[string]any{}, names: map[string]string{}}
+	return &Side{Name: name, Addr: addr, silence: silence, learned: map[string]any{}, names: map[string]string{}}
 }
 
 // Learn keeps a value of an answer under a name that both sides use, so that later
@@ -122,7 +123,7 @@ func (s *Side) Frame(frame []byte) ([]byte, error) {
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
-	s.conn.SetDeadline(time.Now().Add(silence))
+	s.conn.SetDeadline(time.Now().Add(s.silence))
 	if _, err := s.conn.Write(framed(frame)); err != nil {
 		s.Close()
 		return nil, errClosed
