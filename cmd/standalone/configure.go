@@ -160,11 +160,11 @@ func (p *Process) openTier(ctx context.Context) error {
 		switch err := probe.Probe(ctx); {
 		case err == nil:
 		case p.needTier:
-			return fmt.Errorf("probing the tier %s: %w", url, err)
+			return fmt.Errorf("tier.url is %s: %w", url, err)
 		case errors.Is(err, tier.ErrUnavailable), errors.Is(err, tier.ErrFull), ctx.Err() != nil:
 			p.Log().Warn("the tier does not answer now: segments are kept locally until it does", "tier", url, "err", err)
 		default:
-			return fmt.Errorf("probing the tier %s: %w", url, err)
+			return fmt.Errorf("tier.url is %s: %w", url, err)
 		}
 	}
 	return nil

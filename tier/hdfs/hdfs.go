@@ -15,6 +15,7 @@
 package hdfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,7 +173,7 @@ func (s *Store) Mkdir(ctx context.Context, name string) error { return s.mkdir(c
 func (s *Store) MkdirAll(ctx context.Context, name string) error { return s.mkdir(ctx, name, true) }
 
 func (s *Store) mkdir(ctx context.Context, name string, parents bool) error {
-	doing := "making the folder " + name
+	doing := "making the folder " + cmp.Or(name, "of the cluster")
 	if err := s.check(ctx, doing, name); err != nil {
 		return err
 	}
