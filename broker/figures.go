@@ -19,7 +19,7 @@ type TopicFigures struct {
 	Records    int64 // offsets between log start and log end, over all partitions
 	LocalBytes int64
 	Tiered     bool
-	TieredTo   int64 // offsets that the tier holds from the start on, over all partitions
+	InTier     int64 // of these, those that the tier holds
 }
 
 // Topics are the figures of every topic, by name.
@@ -36,7 +36,7 @@ func (b *Broker) Topics() []TopicFigures {
 		f.Partitions++
 		f.Records += int64(p.Log().End() - v.LogStart)
 		f.LocalBytes += v.Size()
-		f.TieredTo += int64(p.Tiered())
+		f.InTier += int64(max(0, p.Tiered()-v.LogStart))
 	}
 	out := make([]TopicFigures, 0, len(byName))
 	for _, f := range byName {

@@ -35,19 +35,23 @@ func (s subject) Sections() []daemon.Section {
 
 // sections are the broker's tables.
 func sections(b *broker.Broker) []daemon.Section {
-	topics := daemon.Section{Title: "Topics", Head: []string{"Topic", "Partitions", "Records", "Local", "Tier"}}
+	topics := daemon.Section{Title: "Topics", Head: []string{"Topic", "Partitions", "Records", "Local", "In the tier"}}
 	for _, t := range b.Topics() {
-		where := "off"
+		where := "not tiered"
 		if t.Tiered {
-			where = fmt.Sprintf("%d records", t.TieredTo)
+			where = human.Count(t.InTier)
 		}
-		topics.Rows = append(topics.Rows, []string{t.Name, strconv.Itoa(t.Partitions), strconv.FormatInt(t.Records, 10), human.Bytes(t.LocalBytes), where})
+		topics.Rows = append(topics.Rows, []string{t.Name, strconv.Itoa(t.Partitions), human.Count(t.Records), human.Bytes(t.LocalBytes), where})
 	}
 	out := []daemon.Section{topics}
 	if s, ok := b.Tier(); ok {
+		waiting := "nothing"
+		if s.LagSegments > 0 {
+			waiting = fmt.Sprintf("%s in %d segments, the oldest for %s", human.Bytes(s.LagBytes), s.LagSegments, s.OldestLag.Round(time.Second))
+		}
 		out = append(out, daemon.Section{Title: "Tier", Rows: [][]string{
 			{"Copied", fmt.Sprintf("%s in %d containers", human.Bytes(s.Copied), s.Containers)},
-			{"Waiting to be copied", fmt.Sprintf("%s in %d segments, the oldest for %s", human.Bytes(s.LagBytes), s.LagSegments, s.OldestLag.Round(time.Second))},
+			{"Waiting to be copied", waiting},
 			{"Local copies let go", human.Bytes(s.Dropped)},
 			{"Cache", fmt.Sprintf("%d reads found their bytes, %d waited, %s fetched", s.Cache.Hits, s.Cache.Misses, human.Bytes(s.Cache.FillBytes))},
 			{"Errors", fmt.Sprintf("%d; last: %s", s.Errors, or(s.LastError, "none"))},
