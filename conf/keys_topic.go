@@ -28,7 +28,7 @@ var topicKeys = []Key{
 	{Name: "min.insync.replicas", Type: Int, Default: "1", Check: atLeast(1), Unit: "replicas", Scope: Both, Update: ClusterWide, Synonyms: []Synonym{{"min.insync.replicas", 1}}, Doc: "Replicas that must be in sync for acks=all to be accepted."},
 	{Name: "preallocate", Type: Bool, Default: "false", Scope: Topic, Synonyms: []Synonym{{"log.preallocate", 1}}, Status: NoEffect, Why: useWriteAhead, Doc: "Make a new segment file at its full size."},
 	{Name: "remote.log.copy.disable", Type: Bool, Default: "false", Scope: Topic, Doc: "Stop copying to the tier and keep what is there readable."},
-	{Name: "remote.log.delete.on.disable", Type: Bool, Default: "false", Scope: Topic, Status: NoEffect, Why: tierStays, Doc: "Delete the tier's data when remote.storage.enable becomes false."},
+	{Name: "remote.log.delete.on.disable", Type: Bool, Default: "false", Scope: Topic, Doc: "Delete the tier's data when remote.storage.enable becomes false."},
 	{Name: "remote.storage.enable", Type: Bool, Default: "false", Scope: Topic, Doc: "Closed segments of this topic settle in the tier."},
 	{Name: "retention.bytes", Type: Long, Default: "-1", Unit: Bytes, Scope: Topic, Synonyms: []Synonym{{"log.retention.bytes", 1}}, Doc: "Bytes of a partition, tier included, above which its oldest segments are deleted; -1 is no limit."},
 	{Name: "retention.ms", Type: Long, Default: "604800000", Check: atLeast(-1), Unit: Milliseconds, Scope: Topic, Synonyms: []Synonym{{"log.retention.ms", 1}}, Doc: "Age above which segments are deleted; -1 is no limit."},

@@ -37,7 +37,6 @@ const (
 	noDescribePartitions = "DescribeTopicPartitions is not served"
 	systemBacklog        = "the system's limit holds (net.core.somaxconn)"
 	crewOpens            = "logs are opened and recovered by two goroutines per core"
-	tierStays            = "what is in the tier stays there"
 	noPerIP              = "max.connections.per.ip holds for every address"
 	commitWaits          = "there is no other replica that a commit could wait for"
 )
