@@ -60,6 +60,16 @@ func (g *guard) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// WriteAll writes the pieces in order, with one call of the system where it can.
+func (g *guard) WriteAll(pieces *net.Buffers) error {
+	g.Conn.SetWriteDeadline(g.limit())
+	_, err := pieces.WriteTo(g.Conn)
+	if err != nil {
+		g.Close()
+	}
+	return err
+}
+
 // SetDeadline does nothing: the library sets none at all with it, which would take
 // ours away.
 func (g *guard) SetDeadline(time.Time) error { return nil }

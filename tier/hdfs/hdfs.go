@@ -1,6 +1,7 @@
-// Package hdfs is a tier.Store on HDFS. Blocks are written and read through
-// github.com/colinmarc/hdfs/v2, everything else goes through namenode/, our own RPC
-// client; no other package imports either.
+// Package hdfs is a tier.Store on HDFS. Containers, whose size is known, are written by
+// datanode/, our own block writer; blocks are read, and files of unknown size and over
+// encrypted connections written, through github.com/colinmarc/hdfs/v2; everything else
+// goes through namenode/, our own RPC client. No other package imports any of them.
 //
 //	folders  0750
 //	files    0440, one block each: the size rounded up to the checksum chunk (at

@@ -14,7 +14,8 @@ import (
 	"varve/tier/hdfs/namenode"
 )
 
-// Create makes a new file for writing. ctx bounds the file until Close returns: when
+// Create makes a new file for writing: by our own block writer where the size is known
+// and the connections are plain, else by the library's. ctx bounds the file until Close returns: when
 // it ends, the writer's connections are cut.
 func (s *Store) Create(ctx context.Context, name string, opt tier.CreateOptions) (tier.Writer, error) {
 	doing := "writing " + name
@@ -28,6 +29,9 @@ func (s *Store) Create(ctx context.Context, name string, opt tier.CreateOptions)
 	w := &writer{store: s, ctx: ctx, doing: doing, path: s.Path(name), size: opt.Size, want: s.o.Replication, block: defaults.BlockSize}
 	if w.want == 0 {
 		w.want = defaults.Replication
+	}
+	if opt.Size > 0 && !defaults.Encrypted {
+		return s.newBlockWriter(ctx, name, opt.Size, w.want)
 	}
 	if opt.Size > 0 {
 		w.block = s.pipeline.blockSize(opt.Size)
@@ -110,11 +114,14 @@ var lessThanMinimum = regexp.MustCompile(`less than configured minimum value.*: 
 
 // leastBlock finds the NameNode's least block size in its refusal of a smaller one.
 func leastBlock(err error) (int64, bool) {
-	var remote library.Error
-	if !errors.As(err, &remote) {
+	if err == nil {
 		return 0, false
 	}
-	found := lessThanMinimum.FindStringSubmatch(remote.Message())
+	text := err.Error()
+	if remote := library.Error(nil); errors.As(err, &remote) {
+		text = remote.Message()
+	}
+	found := lessThanMinimum.FindStringSubmatch(text)
 	if found == nil {
 		return 0, false
 	}
