@@ -59,6 +59,7 @@ type Broker struct {
 	host       *host.Host
 	api        *api.Broker
 	groups     *coordinator.Coordinator
+	strain     api.Strain
 	archive    *archive.Archive
 	cache      *cache.Cache
 	settings   *settings
@@ -179,7 +180,7 @@ func (b *Broker) serve() {
 	}
 	b.api = api.New(api.Options{
 		Broker: b.id, ClusterID: b.opt.ClusterID, Host: b.host, Controller: b.opt.Runner, Groups: b.groups, Configs: c,
-		Producers: &api.ProducerIDs{Broker: b.id, Epoch: b.epoch}, Advertised: told,
+		Producers: &api.ProducerIDs{Broker: b.id, Epoch: b.epoch}, Strain: &b.strain, Advertised: told,
 		AutoCreate: c.Bool("auto.create.topics.enable"), DeleteTopics: c.Bool("delete.topic.enable"),
 		FetchMaxBytes: c.Int("fetch.max.bytes"), FetchSessions: c.Int("max.incremental.fetch.session.cache.slots"),
 		Refusals: func() *conn.Refusals { return b.server.Refusals() },

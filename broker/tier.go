@@ -28,7 +28,8 @@ func (b *Broker) openTier() (err error) {
 		return fmt.Errorf("opening the tier's cache: %w", err)
 	}
 	b.archive = archive.New(archive.Options{
-		Store: b.opt.Store, Cache: b.cache, Log: b.opt.Logger("varve.tier"), Broker: b.id, BrokerEpoch: b.epoch,
+		Pressure: func() float64 { return b.strain.Share(time.Now()) },
+		Store:    b.opt.Store, Cache: b.cache, Log: b.opt.Logger("varve.tier"), Broker: b.id, BrokerEpoch: b.epoch,
 		Interval: tierInterval(c), BytesPerSecond: unlimited(c.Long("tier.copy.max.bytes.per.second")),
 		Retry: archive.Retry{First: millis(c.Long("remote.log.manager.task.retry.backoff.ms")), Longest: millis(c.Long("remote.log.manager.task.retry.backoff.max.ms")),
 			Jitter: jitter(c.Double("remote.log.manager.task.retry.jitter"))},

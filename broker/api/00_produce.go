@@ -50,6 +50,9 @@ func (b *Broker) produce(x *call) error {
 	}
 	x.out.B = v.End(x.out.B, 0, nil)
 	x.out.End()
+	if b.opt.Strain != nil {
+		b.opt.Strain.note(time.Since(now))
+	}
 	return nil
 }
 

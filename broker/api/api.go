@@ -42,6 +42,7 @@ type Options struct {
 	Groups     Groups
 	Configs    Configs
 	Producers  *ProducerIDs
+	Strain     *Strain // takes note of how long appends take; nil: nobody asks
 	// Advertised are the addresses that clients of a listener are told.
 	Advertised map[string]conn.Endpoint
 	// AutoCreate is auto.create.topics.enable, DeleteTopics delete.topic.enable.

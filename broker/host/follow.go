@@ -27,11 +27,15 @@ func (h *Host) Follow(old, image *metadata.Image) {
 	for before, after := range metadata.Changed(old, image) {
 		switch {
 		case after == nil:
+			h.log.Info("a topic was deleted", "topic", before.Name, "id", before.ID.String())
 			h.drop(before)
 		case before != nil && before.ID != after.ID:
 			h.drop(before)
 			h.take(after, !starting, work)
 		default:
+			if before == nil && !starting {
+				h.log.Info("a topic was made", "topic", after.Name, "id", after.ID.String(), "partitions", after.Count())
+			}
 			h.take(after, !starting, work)
 		}
 	}

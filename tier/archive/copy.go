@@ -141,7 +141,7 @@ func (p *Partition) report(done []manifest.Segment, d time.Duration) {
 	}
 	p.archive.count(func(s *Stats) { s.Copied += bytes; s.Containers += int64(len(done)) })
 	p.archive.opt.Log.Info("tier: copied", "partition", p.tp, "from", done[0].Base, "to", done[len(done)-1].End,
-		"containers", len(done), "bytes", bytes, slog.Float64("MB/s", float64(bytes/1000)/float64(max(1, d.Milliseconds()))),
+		"containers", len(done), "bytes", bytes, slog.Int64("MB/s", bytes/1000/max(1, d.Milliseconds())),
 		"version", p.chain.State.Number)
 }
 
