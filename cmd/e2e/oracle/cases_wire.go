@@ -9,13 +9,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// The stories that go through all keys.
+const (
+	sweepVersions = "versions that are not served"
+	sweepBodies   = "bodies that are empty, cut, longer or tagged"
+)
+
 // wireCases are the stories of versions, frames and bodies.
 func wireCases() []Case {
 	return []Case{
 		{"api versions", apiVersions},
 		{"frames that are no requests", badFrames},
-		{"versions that are not served", unserved},
-		{"bodies that are empty, cut, longer or tagged", bodies},
+		{sweepVersions, unserved},
+		{sweepBodies, bodies},
 	}
 }
 

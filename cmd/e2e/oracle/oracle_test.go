@@ -45,4 +45,5 @@ var properties = map[string]string{
 	"offsets.topic.num.partitions":        "4",
 	"remote.log.manager.task.interval.ms": "1000",
 	"log.retention.check.interval.ms":     "1000",
+	"remote.fetch.max.wait.ms":            "10000",
 }

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"varve/cmd/e2e/servers"
@@ -13,8 +14,10 @@ func TestKafkaAgreesWithItself(t *testing.T) {
 	if os.Getenv("VARVE_ORACLE_SELF") == "" {
 		t.Skip("set VARVE_ORACLE_SELF=1: it checks the oracle, not Varve")
 	}
+	// Two Kafkas serve more than Varve does: the sweeps over all keys are not for them.
+	cases := slices.DeleteFunc(Cases(), func(c Case) bool { return c.Name == sweepVersions || c.Name == sweepBodies })
 	o := servers.KafkaOptions{Properties: properties, Tiered: true}
-	report, err := Run(servers.KafkaFor(t, o).Addr, servers.KafkaFor(t, o).Addr, Cases(), t.Logf)
+	report, err := Run(servers.KafkaFor(t, o).Addr, servers.KafkaFor(t, o).Addr, cases, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
