@@ -459,6 +459,36 @@ func TestLogThatEndsBelowTheTierBeginsBehindIt(t *testing.T) {
 	})
 }
 
+// remote.log.copy.disable at run time (KIP-950): nothing more is copied, what is there is
+// read, and copying goes on where it stopped.
+func TestCopyingStopsAndGoesOnAsTheTopicSays(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		log := newFakeLog()
+		log.cfg.LocalRetentionBytes = 0
+		log.fill(10, 100, 1000)
+		p := b.lead(4, log)
+		b.until("only in the tier", func() bool { return log.Offsets().LocalStart == 30 })
+		disable := func(off bool) {
+			c := log.Config()
+			c.CopyDisabled = off
+			log.setConfig(c)
+			p.Kick()
+		}
+		disable(true)
+		log.fill(10, 100, 2000)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if to, local := log.tieredTo(), log.Offsets().LocalStart; to != 30 || local != 30 {
+			t.Fatalf("the tier ends at %d and local begins at %d while copying is off, want 30", to, local)
+		}
+		if got := b.readAll(p, 0, 1<<20); !bytes.Equal(got, log.all[:len(log.all)/2]) {
+			t.Errorf("%d bytes come from the tier, want the first half of %d", len(got), len(log.all))
+		}
+		disable(false)
+		b.until("copied on", func() bool { return log.tieredTo() == 60 })
+	})
+}
+
 func TestPartitionThatLeavesTheTierTakesItsFilesAlong(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		log := newFakeLog()

@@ -98,6 +98,12 @@ func (l *fakeLog) Config() Config {
 	return l.cfg
 }
 
+func (l *fakeLog) setConfig(c Config) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cfg = c
+}
+
 func (l *fakeLog) Roll() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
