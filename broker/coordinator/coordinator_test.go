@@ -60,20 +60,23 @@ func TestAThousandGroupsAreLoaded(t *testing.T) {
 }
 
 func TestNothingIsServedBelowTheLogEndOfTheElection(t *testing.T) {
-	b := start(t, vfs.NewMem(), 1, 1, 1)
-	b.commit("g", 7)
-	b.c.Close()
-	// Broker 2 has not fetched: what is loaded may be taken back (C1).
-	b = start(t, b.fs.(*vfs.Mem).Kill(), 1, 2, 1, 2)
-	if high, end := b.parts[0].HighWatermark(), b.parts[0].Log().End(); high >= end {
-		t.Fatalf("the high watermark is %d and the log end %d: nothing to wait for", high, end)
-	}
-	if _, code := b.committed("g"); code != kafka.CoordinatorLoadInProgress {
-		t.Errorf("a fetch while broker 2 may lack it: %v", code)
-	}
-	b.lead(3, 1)
-	b.ready("g")
-	b.wantCommitted("g", 7)
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, vfs.NewMem(), 1, 1, 1)
+		b.commit("g", 7)
+		b.c.Close()
+		// Broker 2 has not fetched: what is loaded may be taken back (C1).
+		b = start(t, b.fs.(*vfs.Mem).Kill(), 1, 2, 1, 2)
+		if high, end := b.parts[0].HighWatermark(), b.parts[0].Log().End(); high >= end {
+			t.Fatalf("the high watermark is %d and the log end %d: nothing to wait for", high, end)
+		}
+		synctest.Wait() // the log has been read
+		if _, code := b.committed("g"); code != kafka.CoordinatorLoadInProgress {
+			t.Errorf("a fetch while broker 2 may lack it: %v", code)
+		}
+		b.lead(3, 1)
+		b.ready("g")
+		b.wantCommitted("g", 7)
+	})
 }
 
 func TestAnAnswerWaitsForTheReplicasAndEndsWithTheTerm(t *testing.T) {
