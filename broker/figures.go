@@ -107,6 +107,7 @@ var (
 	descOffline     = prometheus.NewDesc("varve_log_dirs_offline", "Log dirs out of service.", nil, nil)
 	descTierCopied  = prometheus.NewDesc("varve_tier_copied_bytes_total", "Bytes of containers committed to the tier.", nil, nil)
 	descTierErrors  = prometheus.NewDesc("varve_tier_errors_total", "Steps of the tier's work that failed.", nil, nil)
+	descTierReads   = prometheus.NewDesc("varve_tier_read_errors_total", "Reads of the tier for consumers that failed.", nil, nil)
 	descTierLag     = prometheus.NewDesc("varve_tier_lag_bytes", "Bytes of closed segments that are not in the tier yet.", nil, nil)
 	descTierOldest  = prometheus.NewDesc("varve_tier_lag_seconds", "How long the oldest of them has waited.", nil, nil)
 	descCacheHits   = prometheus.NewDesc("varve_tier_cache_hits_total", "Reads of the tier that found all their bytes in the cache.", nil, nil)
@@ -139,6 +140,7 @@ func (b *Broker) Collect(ch chan<- prometheus.Metric) {
 	if s, ok := b.Tier(); ok {
 		counter(descTierCopied, float64(s.Copied))
 		counter(descTierErrors, float64(s.Errors))
+		counter(descTierReads, float64(s.ReadErrors))
 		gauge(descTierLag, float64(s.LagBytes))
 		gauge(descTierOldest, s.OldestLag.Seconds())
 		counter(descCacheHits, float64(s.Cache.Hits))

@@ -214,6 +214,7 @@ type Stats struct {
 	OldestLag      time.Duration // how long the oldest of them has waited
 	Cache          cache.Stats
 	OpenContainers int
+	ReadErrors     int64 // reads of the store for consumers that failed
 }
 
 // Stats is a snapshot.
@@ -235,7 +236,8 @@ func (a *Archive) Stats() Stats {
 		}
 	}
 	s.Cache = a.opt.Cache.Stats()
-	s.OpenContainers = a.reads.len()
+	s.OpenContainers, s.ReadErrors = a.reads.stats()
+	s.ReadErrors += s.Cache.Failures
 	return s
 }
 

@@ -44,6 +44,7 @@ type reader struct {
 		bytes   int64
 		queue   []*opened
 		workers int
+		failed  int64 // openings
 	}
 }
 
@@ -89,10 +90,11 @@ func (r *reader) close() {
 	}
 }
 
-func (r *reader) len() int {
+// stats are how many containers are open, and how many openings have failed.
+func (r *reader) stats() (open int, failed int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.mu.open)
+	return len(r.mu.open), r.mu.failed
 }
 
 // get finds a container's tail, or begins to open it: nil means that wake will be
@@ -142,6 +144,8 @@ func (r *reader) work() {
 		o.ready, o.retry = true, time.Now().Add(time.Second)
 		if err == nil {
 			r.mu.bytes += tail.Bytes()
+		} else {
+			r.mu.failed++
 		}
 		wakes := o.wakes
 		o.wakes = nil

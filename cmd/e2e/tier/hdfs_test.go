@@ -194,11 +194,10 @@ func dataNodePaused(t *testing.T, h *servers.HDFS) {
 		t.Fatal(err)
 	}
 	resumed := make(chan error, 1)
-	misses := s.metric("varve_tier_cache_misses_total")
 	go func() {
-		s.until("a read waits for the DataNode", func() error {
-			if s.metric("varve_tier_cache_misses_total") == misses {
-				return fmt.Errorf("%v misses", misses)
+		s.until("a read has failed", func() error {
+			if s.metric("varve_tier_read_errors_total") == 0 {
+				return fmt.Errorf("none has")
 			}
 			return nil
 		})
