@@ -187,6 +187,12 @@ func (l *lake) deleteTopic(t *testing.T) {
 	l.topic = "pond"
 	l.fill(t)
 	l.settle(t)
+	inTier := func() []string {
+		return files(t, l.v.TierDir, "*/topics/"+l.topic+"/*/*/segments/*", "*/topics/"+l.topic+"/*/*/_inprogress/*")
+	}
+	if len(inTier()) == 0 {
+		t.Fatal("nothing is in the tier that could go")
+	}
 	answers, err := l.adm.DeleteTopics(within(t), l.topic)
 	if err == nil {
 		err = answers.Error()
@@ -194,8 +200,8 @@ func (l *lake) deleteTopic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, patience, "its files are gone", func(context.Context) error {
-		left := l.containers(t)
+	eventually(t, patience, "its records are gone", func(context.Context) error {
+		left := inTier()
 		local := files(t, filepath.Join(l.v.DataDir, "log"), l.topic+"*")
 		if len(left)+len(local) > 0 {
 			return fmt.Errorf("left are %q and %q", left, local)
