@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,7 +17,7 @@ import (
 // VarveOptions chooses what StartVarve starts.
 type VarveOptions struct {
 	Dir        string            // where it lives; default a temporary folder that goes with it
-	Binary     string            // default: built from this module, once for each program
+	Binary     string            // default: $E2E_BINARY (one with -race, say), or built from this module, once for each program
 	Properties map[string]string // keys given with -D
 	Tier       string            // URL of the tier; default file:// in Dir
 	Args       []string          // further arguments of varve standalone
@@ -52,7 +53,7 @@ func StartVarve(ctx context.Context, o VarveOptions) (*Varve, error) {
 
 // NewVarve prepares a broker that has not started: for tests of the start.
 func NewVarve(ctx context.Context, o VarveOptions) (*Varve, error) {
-	binary := o.Binary
+	binary := cmp.Or(o.Binary, os.Getenv("E2E_BINARY"))
 	if binary == "" {
 		var err error
 		if binary, err = buildVarve(ctx); err != nil {
@@ -70,7 +71,7 @@ func NewVarve(ctx context.Context, o VarveOptions) (*Varve, error) {
 	}
 	v := &Varve{Addr: addrs[0], HTTP: addrs[1], Dir: h.dir, DataDir: filepath.Join(h.dir, "data"), TierDir: filepath.Join(h.dir, "tier"), home: h}
 	v.Daemon = &Daemon{Name: "varve", Dir: h.dir, argv: append([]string{binary}, v.arguments(o)...),
-		ready: func(context.Context) error { return v.logged("ready ") }}
+		ready: func(context.Context) error { return v.logged(" bootstrap=") }}
 	return v, nil
 }
 
