@@ -193,6 +193,7 @@ func dataNodePaused(t *testing.T, h *servers.HDFS) {
 	if err := node.Pause(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { node.Resume() })
 	resumed := make(chan error, 1)
 	go func() {
 		s.until("a read has failed", func() error {
