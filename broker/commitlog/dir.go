@@ -57,7 +57,9 @@ type Dir struct {
 	log   *slog.Logger
 	store segment.Store
 	lock  io.Closer
-	was   Meta
+	was   Meta // what meta.properties said before this start
+	is    Meta // what it says now
+	doubt bool // MayHaveLostEnd, until SettleEnds; the owner's
 
 	clean   bool                     // the last stop was
 	summary map[string]*summaryEntry // of logs that are not open yet; guarded by mu
@@ -133,11 +135,16 @@ func OpenDir(fsys vfs.FS, dir string, opt DirOptions, now int64) (*Dir, error) {
 }
 
 func (d *Dir) open(now int64) (err error) {
-	if d.was, err = claim(d.fs, d.path, d.opt); err != nil {
+	if d.was, d.is, err = claim(d.fs, d.path, d.opt); err != nil {
 		return err
 	}
 	if err := d.readMarker(); err != nil {
 		return err
+	}
+	if d.doubt = d.MayHaveLostEnd(); !d.doubt {
+		if err := d.noteBoot(); err != nil {
+			return err
+		}
 	}
 	for file, m := range map[string]*map[string]kafka.Offset{recoveryFile: &d.recovery, startFile: &d.starts, highFile: &d.highs} {
 		if *m, err = readCheckpoint(d.fs, path.Join(d.path, file)); err != nil {
@@ -204,6 +211,22 @@ func (d *Dir) CleanStart() bool { return d.clean }
 func (d *Dir) MayHaveLostEnd() bool {
 	used := d.was.Version != 0 || d.was.ClusterID != ""
 	return used && !d.clean && (d.opt.BootID == "" || d.was.BootID != d.opt.BootID)
+}
+
+// InDoubt tells whether SettleEnds is owed. It and SettleEnds are for one goroutine.
+func (d *Dir) InDoubt() bool { return d.doubt }
+
+// SettleEnds says that everybody knows who has to know that logs may have lost their
+// end. Until then the next start finds MayHaveLostEnd again, however this one stops.
+func (d *Dir) SettleEnds() error {
+	if !d.doubt {
+		return nil
+	}
+	if err := d.noteBoot(); err != nil {
+		return err
+	}
+	d.doubt = false
+	return nil
 }
 
 // Partitions lists the folders of partitions that were there at start.

@@ -210,14 +210,18 @@ func (l *Log) coolLocked() error {
 }
 
 // CloseClean closes all logs durably and marks the stop as clean, unless the disk
-// failed or ctx ends before. The Dir is not to be used afterwards.
+// failed, ctx ends before, or the ends are still in doubt. The Dir is not to be used
+// afterwards.
 func (d *Dir) CloseClean(ctx context.Context, brokerEpoch int64) error {
 	err := d.closeLogs(ctx)
 	if err == nil {
 		d.changed.Store(true)
 		err = d.Checkpoint()
 	}
-	if err == nil {
+	switch {
+	case err == nil && d.doubt:
+		d.log.Info("the stop is not marked as clean: logs may have lost their end in a power cut, and nobody was told yet", "dir", d.path)
+	case err == nil:
 		err = d.writeMarker(brokerEpoch)
 	}
 	d.release()

@@ -19,7 +19,7 @@ import (
 const metaFile = "meta.properties"
 
 // bootKey is ours, beside Kafka's keys: the boot of the machine in which the folder was
-// used last (A7).
+// used last and its logs were known to be whole (A7).
 const bootKey = "varve.boot.id"
 
 // Meta is what meta.properties says: whose folder this is.
@@ -86,34 +86,49 @@ func parseMeta(b []byte) (Meta, error) {
 	return m, nil
 }
 
-// claim checks that the folder is ours and makes it so.
-func claim(fsys vfs.FS, dir string, opt DirOptions) (Meta, error) {
+// claim checks that the folder is ours and makes it so. was is what the file said, is
+// what it says now: the boot of the last run still, which is for noteBoot to replace.
+func claim(fsys vfs.FS, dir string, opt DirOptions) (was, is Meta, err error) {
 	name := path.Join(dir, metaFile)
 	m, ok, err := readMeta(fsys, dir)
 	if err != nil {
-		return m, err
+		return m, m, err
 	}
-	was := m
+	was = m
 	if ok && m.ClusterID != "" && opt.ClusterID != "" && m.ClusterID != opt.ClusterID {
-		return m, &ForeignError{name, "cluster.id", m.ClusterID, opt.ClusterID}
+		return m, m, &ForeignError{name, "cluster.id", m.ClusterID, opt.ClusterID}
 	}
 	if ok && m.NodeID != kafka.NoBroker && m.NodeID != opt.NodeID {
-		return m, &ForeignError{name, "node.id", fmt.Sprint(m.NodeID), fmt.Sprint(opt.NodeID)}
+		return m, m, &ForeignError{name, "node.id", fmt.Sprint(m.NodeID), fmt.Sprint(opt.NodeID)}
 	}
 	if !ok || m.ClusterID == "" {
 		m.ClusterID = opt.ClusterID
 	}
-	m.Version, m.NodeID, m.BootID = 1, opt.NodeID, opt.BootID
+	m.Version, m.NodeID = 1, opt.NodeID
+	if !ok {
+		m.BootID = opt.BootID
+	}
 	if m.DirectoryID == "" {
 		m.DirectoryID = newUUID()
 	}
-	if m == was {
-		return was, nil
+	if ok && m == was {
+		return was, m, nil
 	}
-	if err := vfs.WriteFile(fsys, name, m.encode(), true); err != nil {
-		return m, err
+	return was, m, vfs.WriteFile(fsys, name, m.encode(), true)
+}
+
+// noteBoot brings the present boot into the file.
+func (d *Dir) noteBoot() error {
+	m := d.is
+	m.BootID = d.opt.BootID
+	if m == d.is {
+		return nil
 	}
-	return was, nil
+	if err := vfs.WriteFile(d.fs, path.Join(d.path, metaFile), m.encode(), true); err != nil {
+		return fmt.Errorf("noting the machine's boot in %s: %w", path.Join(d.path, metaFile), err)
+	}
+	d.is = m
+	return nil
 }
 
 func (m Meta) encode() []byte {

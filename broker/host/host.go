@@ -247,6 +247,7 @@ func (h *Host) Close(ctx context.Context, epoch kafka.BrokerEpoch) error {
 	if h.end != nil {
 		h.end()
 		h.wg.Wait()
+		h.settleEnds()
 	}
 	for _, p := range h.Partitions() {
 		p.Resign()

@@ -19,7 +19,13 @@ var ordersID = kafka.TopicID{1}
 // started is a host of broker 1 with two log dirs, on a file system.
 func started(t *testing.T, fsys vfs.FS) *Host {
 	t.Helper()
-	h, err := Open(Options{FS: fsys, Dirs: []string{"/a", "/b"}, ClusterID: "c", Broker: 1, BootID: "boot", Files: 16,
+	return startedIn(t, fsys, "boot")
+}
+
+// startedIn is started in a boot of the machine.
+func startedIn(t *testing.T, fsys vfs.FS, boot string) *Host {
+	t.Helper()
+	h, err := Open(Options{FS: fsys, Dirs: []string{"/a", "/b"}, ClusterID: "c", Broker: 1, BootID: boot, Files: 16,
 		Log: slog.New(slog.DiscardHandler), Checkpointed: func() {}, CheckpointEvery: time.Hour, RetentionEvery: time.Hour,
 		Settings: func(string, map[string]string) *partition.Settings {
 			return &partition.Settings{Policy: record.DefaultPolicy(kafka.TopicPartition{}), MinISR: 1}
@@ -114,4 +120,33 @@ func TestStraysAreRefusedUnlessThisHistoryWasFollowedBefore(t *testing.T) {
 	if err := h.CheckStrays(metadata.Empty(), true); err != nil {
 		t.Fatalf("the history that was followed before says that the topic is gone: %v", err)
 	}
+}
+
+// A7: whoever is killed before the controller knows leaves it to the next to say so.
+func TestALostEndIsToldByEveryStartUntilOneIsServed(t *testing.T) {
+	m := vfs.NewMem()
+	h := started(t, m)
+	h.Follow(metadata.Empty(), orders(1))
+	h.Abandon()
+	boot := func() *Host {
+		m = m.Kill()
+		h := startedIn(t, m, "another boot")
+		if h.MayHaveLostEnd() {
+			h.Follow(metadata.Empty(), orders(1))
+		}
+		return h
+	}
+	for range 2 {
+		if h = boot(); !h.MayHaveLostEnd() {
+			t.Fatal("nobody was told yet, and it says that nothing is lost")
+		}
+		h.Abandon()
+	}
+	h = boot()
+	h.settleEnds()
+	h.Abandon()
+	if h = boot(); h.MayHaveLostEnd() {
+		t.Error("a kill counts as a power cut, though the boot is the same")
+	}
+	h.Abandon()
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"varve/broker/commitlog"
@@ -47,6 +48,7 @@ func (h *Host) tick(now time.Time) {
 	for _, d := range h.dirs {
 		d.Sweep(now.UnixMilli())
 	}
+	h.settleEnds()
 	if now.Sub(h.beat.checkpointed) >= h.opt.CheckpointEvery {
 		h.beat.checkpointed = now
 		for _, d := range h.dirs {
@@ -67,6 +69,21 @@ func (h *Host) tick(now time.Time) {
 		h.beat.retained = now
 		if h.plausible(now) {
 			h.Retain(now)
+		}
+	}
+}
+
+// settleEnds notes that what the logs may have lost has been made good: the controller
+// knows it since the registration (A7), and no partition waits any more for the tier to
+// tell where it ends (T12). A process that dies before leaves the doubt to the next.
+func (h *Host) settleEnds() {
+	if !slices.ContainsFunc(h.dirs, (*commitlog.Dir).InDoubt) || len(h.broken()) > 0 ||
+		slices.ContainsFunc(h.Partitions(), (*partition.Partition).Shut) {
+		return
+	}
+	for _, d := range h.dirs {
+		if err := d.SettleEnds(); err != nil {
+			h.log.Warn("it is tried again", "err", err)
 		}
 	}
 }

@@ -57,8 +57,14 @@ func TestEmptyLogBeginsBehindTheTierBeforeItIsServed(t *testing.T) {
 		if err := r.Read(plain(4), &res); codeOf(err) != kafka.ReplicaNotAvailable {
 			t.Fatalf("a read before the tier has told: %v, want REPLICA_NOT_AVAILABLE", err)
 		}
+		if !r.Shut() {
+			t.Error("it is not shut before the tier has told")
+		}
 		r.store.SetAway(false)
 		r.open()
+		if r.Shut() {
+			t.Error("it is shut when the tier has told")
+		}
 		if done := r.put(batch(1, 10, noon)); done.Base != was {
 			t.Errorf("the first append is at %d, want %d: behind the tier", done.Base, was)
 		}

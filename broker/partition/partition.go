@@ -186,6 +186,12 @@ func (p *Partition) Epoch() (epoch kafka.LeaderEpoch, ok bool) {
 	return kafka.NoEpoch, false
 }
 
+// Shut tells whether nothing is served until the tier has told where it ends (T12).
+func (p *Partition) Shut() bool {
+	l := p.lead.Load()
+	return l != nil && l.shut.Load()
+}
+
 // HighWatermark is the offset below which consumers may read.
 func (p *Partition) HighWatermark() kafka.Offset { return p.log.HighWatermark() }
 
