@@ -129,11 +129,11 @@ func (c *Conn) Block(f func(ctx context.Context)) {
 		f(c.srv.ctx)
 	}()
 	for {
+		c.take(events) // before the look: what comes after it ends the sleep
 		select {
 		case <-done:
 			return
 		default:
-			c.take(events)
 			c.sleep(modePark, never)
 		}
 	}

@@ -309,3 +309,16 @@ func TestMoreConnectionsOfOneAddressThanAllowedAreClosed(t *testing.T) {
 		t.Errorf("log %q", log)
 	}
 }
+
+// What is waited for may be done before the connection sleeps, and its wake with it.
+func TestBlockMissesNoEndHoweverSoonItComes(t *testing.T) {
+	h := newScript()
+	close(h.block)
+	_, addr, _ := tcpRig(t, Config{}, h)
+	c := &client{Conn: dialTCP(t, addr), t: t}
+	c.SetDeadline(time.Now().Add(time.Minute))
+	for i := int32(1); i <= 20_000; i++ {
+		c.send(heartbeat("block", 0))
+		c.answer(i)
+	}
+}
