@@ -242,7 +242,6 @@ func (b *Broker) Close(ctx context.Context) error {
 		b.archive.Close()
 		b.cache.Close()
 	}
-	b.noteHistory()
 	return b.host.Close(ctx, b.epoch)
 }
 

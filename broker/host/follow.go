@@ -87,22 +87,24 @@ func (h *Host) take(t *metadata.Topic, fresh bool, work *crew) {
 	for n, state := range t.Of(h.opt.Broker) {
 		tp := kafka.TopicPartition{Topic: t.Name, Partition: n}
 		work.do(func() {
+			again := had != nil && had.down[n]
 			p := next.parts[n]
 			if p == nil {
-				again := had != nil && had.down[n]
 				if p = h.open(tp, t.ID, settings, fresh && !again, again); p == nil {
 					down.Store(n, true)
 					return
-				}
-				if again {
-					h.log.Info("a partition is in service again", "partition", tp.String())
 				}
 				next.parts[n] = p
 			} else if p.Settings() != settings {
 				p.Set(settings)
 				p.Tier(h.tier)
 			}
-			h.lead(p, state)
+			if err := h.lead(p, state); err != nil {
+				h.report(tp, err, again)
+				down.Store(n, true)
+			} else if again {
+				h.log.Info("a partition is in service again", "partition", tp.String())
+			}
 		})
 	}
 	work.after(func() {
@@ -126,13 +128,18 @@ func (h *Host) take(t *metadata.Topic, fresh bool, work *crew) {
 func (h *Host) open(tp kafka.TopicPartition, id kafka.TopicID, s *partition.Settings, fresh, again bool) *partition.Partition {
 	p, err := h.openOrMake(tp, id, s, fresh)
 	if err != nil {
-		level := slog.LevelError
-		if again {
-			level = slog.LevelDebug
-		}
-		h.log.Log(context.Background(), level, "a partition is out of service: it answers KAFKA_STORAGE_ERROR and is tried again", "partition", tp.String(), "err", err)
+		h.report(tp, err, again)
 	}
 	return p
+}
+
+// report tells that a partition is out of service, aloud the first time.
+func (h *Host) report(tp kafka.TopicPartition, err error, again bool) {
+	level := slog.LevelError
+	if again {
+		level = slog.LevelDebug
+	}
+	h.log.Log(context.Background(), level, "a partition is out of service: it answers KAFKA_STORAGE_ERROR and is tried again", "partition", tp.String(), "err", err)
 }
 
 func (h *Host) openOrMake(tp kafka.TopicPartition, id kafka.TopicID, s *partition.Settings, fresh bool) (*partition.Partition, error) {
@@ -186,22 +193,23 @@ func (h *Host) setAside(d *commitlog.Dir, tp kafka.TopicPartition, older *commit
 }
 
 // lead begins a term where the image says that this broker leads in a new epoch.
-func (h *Host) lead(p *partition.Partition, s metadata.PartitionState) {
+func (h *Host) lead(p *partition.Partition, s metadata.PartitionState) error {
 	epoch, leads := p.Epoch()
 	switch {
 	case s.Leader != h.opt.Broker:
 		p.Resign()
-		return
+		return nil
 	case leads && epoch == s.LeaderEpoch:
-		return
+		return nil
 	case leads:
 		p.Resign()
 	}
 	err := p.Lead(time.Now(), partition.Term{Epoch: s.LeaderEpoch, PartitionEpoch: s.PartitionEpoch, Broker: h.opt.Broker,
 		Replicas: s.Replicas, ISR: s.ISR}, h.tier)
 	if err != nil {
-		h.log.Error("becoming leader failed: the partition is out of service", "partition", p.Name().String(), "epoch", s.LeaderEpoch, "err", err)
+		return fmt.Errorf("beginning to lead in epoch %d: %w", s.LeaderEpoch, err)
 	}
+	return nil
 }
 
 // drop deletes what a deleted topic has here.
@@ -233,11 +241,13 @@ func (h *Host) removeDeleted(image *metadata.Image) {
 	if h.tier == nil {
 		return
 	}
+	was := h.removing
+	h.removing = map[kafka.TopicID]bool{}
 	for _, t := range image.Deleted() {
-		if h.removing[t.ID] {
+		h.removing[t.ID] = true
+		if was[t.ID] {
 			continue
 		}
-		h.removing[t.ID] = true
 		id := t.ID
 		h.tier.DeleteTopic(t.Name, id, func() { h.opt.Forget(id) })
 	}
@@ -252,7 +262,7 @@ type crew struct {
 
 func newCrew() *crew { return &crew{} }
 
-// do runs f, in this goroutine until there is much to do.
+// do gives f to the crew, which comes with the first.
 func (c *crew) do(f func()) {
 	if c.jobs == nil {
 		c.jobs = make(chan func(), 1024)

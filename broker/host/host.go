@@ -39,7 +39,8 @@ type Options struct {
 	// CheckpointEvery is log.flush.offset.checkpoint.interval.ms, RetentionEvery
 	// log.retention.check.interval.ms.
 	CheckpointEvery, RetentionEvery time.Duration
-	// Checkpointed is told that checkpoints were written.
+	// Checkpointed is told that checkpoints were written, or will be now by Close; by one
+	// goroutine at a time.
 	Checkpointed func()
 	// Forget is told that nothing of a deleted topic is left in the tier (T14).
 	Forget func(id kafka.TopicID)
@@ -248,6 +249,7 @@ func (h *Host) Close(ctx context.Context, epoch kafka.BrokerEpoch) error {
 		h.end()
 		h.wg.Wait()
 		h.settleEnds()
+		h.opt.Checkpointed() // closing writes them
 	}
 	for _, p := range h.Partitions() {
 		p.Resign()

@@ -150,3 +150,37 @@ func TestALostEndIsToldByEveryStartUntilOneIsServed(t *testing.T) {
 	}
 	h.Abandon()
 }
+
+func TestAPartitionThatCannotBeLedIsToldAndComesWhenItCan(t *testing.T) {
+	r := newRig(t)
+	r.change(here("orders", 1, 1)...)
+	if err := r.append("orders", 0, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.host.Close(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	r.disk.Rule(func(op vfs.Op) error {
+		if strings.HasSuffix(op.Name, "leader-epoch-checkpoint") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	r.restart()
+	defer r.host.Abandon()
+	if _, code := r.host.Find("orders", 0); code != kafka.KafkaStorageError {
+		t.Fatalf("without its epochs it answers %v, want KAFKA_STORAGE_ERROR", code)
+	}
+	if err := r.host.Health(); err == nil || !strings.Contains(r.lines.String(), "beginning to lead") {
+		t.Errorf("health is %v, the log %q: want both to tell", err, r.lines)
+	}
+	r.disk.Rule(nil)
+	r.host.reopen()
+	p, code := r.host.Find("orders", 0)
+	if code != kafka.None {
+		t.Fatalf("with its epochs again it answers %v", code)
+	}
+	if _, leads := p.Epoch(); !leads {
+		t.Error("it is there and is not led")
+	}
+}
