@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -26,13 +27,33 @@ func settled(t *testing.T) (*servers.Varve, int64) {
 	t.Helper()
 	v := servers.VarveFor(t, servers.VarveOptions{Properties: restless})
 	tieredTopic(t, admin(t, v), "cold", 1)
+	records := fill(t, v)
+	eventually(t, 30*time.Second, "the closed segments to settle", func(context.Context) error { return allSettled(t, v, v.TierDir) })
+	if err := v.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	return v, records
+}
+
+// allSettled is nil when one segment is here and the others are in the tier.
+func allSettled(t *testing.T, v *servers.Varve, tier string) error {
+	local, err := filepath.Glob(filepath.Join(v.DataDir, "log", "cold-0", "*.log"))
+	if found := containers(t, tier, "cold"); len(local) != 1 || len(found) < 5 {
+		return fmt.Errorf("local %v, in the tier %v, %v", local, found, err)
+	}
+	return nil
+}
+
+// fill writes numbered records of 1 kB to the topic cold and tells how many.
+func fill(t *testing.T, v *servers.Varve) (records int64) {
+	t.Helper()
 	cl := client(t, v.Addr, kgo.ProducerBatchCompression(kgo.NoCompression()))
-	const records = 6000
+	records = 6000
 	pad := make([]byte, 1000)
 	r := rand.NewChaCha8([32]byte{})
 	for n := range records {
 		r.Read(pad)
-		cl.Produce(t.Context(), &kgo.Record{Topic: "cold", Value: append([]byte(strconv.Itoa(n)+" "), pad...)}, func(_ *kgo.Record, err error) {
+		cl.Produce(t.Context(), &kgo.Record{Topic: "cold", Value: append([]byte(strconv.FormatInt(n, 10)+" "), pad...)}, func(_ *kgo.Record, err error) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -41,17 +62,7 @@ func settled(t *testing.T) (*servers.Varve, int64) {
 	if err := cl.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 30*time.Second, "the closed segments to settle", func(context.Context) error {
-		local, err := filepath.Glob(filepath.Join(v.DataDir, "log", "cold-0", "*.log"))
-		if len(local) != 1 || len(containers(t, v.TierDir, "cold")) < 5 {
-			return fmt.Errorf("local %v, in the tier %v, %v", local, containers(t, v.TierDir, "cold"), err)
-		}
-		return nil
-	})
-	if err := v.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	return v, records
+	return records
 }
 
 // firstOf is the first offset of a container, by its name.
@@ -192,5 +203,29 @@ func TestARunWithoutTheTierForgetsNothing(t *testing.T) {
 	}
 	if next, err := read(t, v.Addr, 0, records); next != records {
 		t.Fatalf("with it again %d records of %d, %v", next, records, err)
+	}
+}
+
+func TestAFullTierKeepsRecordsHereUntilThereIsSpace(t *testing.T) {
+	disk := smallDisk(t, "3m")
+	tier := filepath.Join(disk, "tier")
+	v := servers.VarveFor(t, servers.VarveOptions{Properties: restless, Tier: "file://" + tier})
+	tieredTopic(t, admin(t, v), "cold", 1)
+	records := fill(t, v)
+	eventually(t, 20*time.Second, "the log to tell of the full tier", func(context.Context) error {
+		if !strings.Contains(v.Tail(50), "no space left") {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	if next, err := read(t, v.Addr, 0, records); next != records {
+		t.Fatalf("with a full tier %d records of %d, %v", next, records, err)
+	}
+	if out, err := exec.Command("mount", "-o", "remount,size=100m", disk).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	eventually(t, 30*time.Second, "the segments to settle", func(context.Context) error { return allSettled(t, v, tier) })
+	if next, err := read(t, v.Addr, 0, records); next != records {
+		t.Fatalf("with space again %d records of %d, %v", next, records, err)
 	}
 }

@@ -202,7 +202,7 @@ func TestTenThousandTopicsInOneRequest(t *testing.T) {
 		t.Fatalf("asking for them answers %d topics, %v", len(told.Topics), err)
 	}
 	answers(t, v, "10 000 topics")
-	if mb := resident(t, v); mb > 150 {
+	if mb := resident(t, v); mb > 400 {
 		t.Errorf("%d MiB are resident", mb)
 	}
 }
