@@ -2,11 +2,13 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // An Endpoint is a named address: of listeners, to listen on, or of
@@ -35,7 +37,7 @@ func Listen(ctx context.Context, endpoints []Endpoint) (*ListenerSet, error) {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", e.Address())
 		if err != nil {
 			s.Close()
-			return nil, fmt.Errorf("listening on %v: %w", e, err)
+			return nil, fmt.Errorf("listening on %v: %w%s", e, err, advice(err))
 		}
 		if a, ok := l.Addr().(*net.TCPAddr); ok {
 			e.Port = a.Port
@@ -136,4 +138,15 @@ func ownName(ctx context.Context, r Resolver) (string, error) {
 func unspecified(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsUnspecified()
+}
+
+// advice says what to do about a port that cannot be had; "" where the error says it.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return ": another program listens there; end it, or choose another port (0 is a free one)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return ": this machine has no such address; 0.0.0.0 is all that it has"
+	}
+	return ""
 }

@@ -19,7 +19,7 @@ func TestPortsInUseAreNamed(t *testing.T) {
 		t.Fatal("port 0 has become none")
 	}
 	_, err = Listen(t.Context(), []Endpoint{{"A", "127.0.0.1", 0}, {"B", "127.0.0.1", taken.Port}})
-	if err == nil || !strings.Contains(err.Error(), "listening on B://127.0.0.1:") {
+	if err == nil || !strings.Contains(err.Error(), "listening on B://127.0.0.1:") || !strings.Contains(err.Error(), "choose another port") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -69,7 +69,7 @@ type Pages struct {
 func Serve(addr, title string, subject Subject, metrics prometheus.Gatherer) (*Pages, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("http: listening on %s: %w", addr, err)
+		return nil, fmt.Errorf("http.listener: listening on %s: %w: choose another with -http HOST:PORT, or none with http.listener=", addr, err)
 	}
 	p := &Pages{title: title, subject: subject, ln: ln}
 	mux := http.NewServeMux()
