@@ -110,7 +110,7 @@ func toldStart(p *partition.Partition, err error) kafka.Offset {
 func (b *Broker) append(x *call, req *wire.ProduceRequest, t *wire.ProduceTopic, q *wire.ProducePartition, now time.Time) (*partition.Partition, partition.Appended, error) {
 	p, code := b.find(t.Name, t.ID, q.Partition, req.Version >= 13)
 	if code != kafka.None {
-		return nil, partition.Appended{}, unknownPartition(t.Name, code)
+		return nil, partition.Appended{}, unknownPartition(code)
 	}
 	if internal(p.Name().Topic) && x.h.ClientID != adminClient {
 		return p, partition.Appended{}, errInternal
@@ -141,7 +141,7 @@ var (
 	errDown      = &kafka.Error{Code: kafka.KafkaStorageError, Message: "the partition is out of service: its log dir failed, or its log could not be opened"}
 )
 
-func unknownPartition(_ string, code kafka.Code) *kafka.Error {
+func unknownPartition(code kafka.Code) *kafka.Error {
 	switch code {
 	case kafka.UnknownTopicID:
 		return errUnknownID

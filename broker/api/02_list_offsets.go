@@ -79,7 +79,7 @@ func (b *Broker) listOffset(x *call, req *kmsg.ListOffsetsRequest, topic string,
 	}
 	p, c := b.opt.Host.Find(topic, q.Partition)
 	if c != kafka.None {
-		return none, unknownPartition(topic, c)
+		return none, unknownPartition(c)
 	}
 	epoch := kafka.NoEpoch
 	if x.h.Version >= 4 {

@@ -37,7 +37,7 @@ func (b *Broker) epochEnd(topic string, q kmsg.OffsetForLeaderEpochRequestTopicP
 	none := partition.EpochEnd{Epoch: kafka.NoEpoch, End: kafka.NoOffset}
 	p, c := b.opt.Host.Find(topic, q.Partition)
 	if c != kafka.None {
-		return none, unknownPartition(topic, c)
+		return none, unknownPartition(c)
 	}
 	end, err := p.EndOffsetFor(kafka.LeaderEpoch(q.CurrentLeaderEpoch), kafka.LeaderEpoch(q.LeaderEpoch))
 	if err != nil {

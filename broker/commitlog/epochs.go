@@ -195,21 +195,6 @@ func (l *Log) StartEpoch(epoch kafka.LeaderEpoch) error {
 	return nil
 }
 
-// AssignEpoch enters an epoch that began at start elsewhere, as a follower learns it.
-func (l *Log) AssignEpoch(epoch kafka.LeaderEpoch, start kafka.Offset) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e, err := l.Epochs()
-	if err != nil {
-		return err
-	}
-	if next := e.assign(epoch, start); next != e {
-		l.epochs.Store(next)
-		return l.writeEpochs(next, false)
-	}
-	return nil
-}
-
 // writeEpochs puts the checkpoint in place.
 func (l *Log) writeEpochs(e *Epochs, durable bool) error {
 	return vfs.WriteFile(l.dir.fs, path.Join(l.home.Path(), epochFile), e.encode(), durable)

@@ -65,7 +65,7 @@ type hot struct {
 	jitter    int64 // ms that this segment rolls earlier
 	touched   int64 // ms, of the last append
 	trimmed   bool
-	unflushed int             // batches since the last flush
+	unflushed int             // records since the last flush
 	flushDue  int64           // ms; 0: nothing to flush
 	unsynced  []*segment.Held // rolled, and not durable yet
 	newNames  bool            // files were made that the folder must be synced for

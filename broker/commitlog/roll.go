@@ -71,25 +71,6 @@ func (l *Log) Roll(now int64) error {
 	return l.roll(h, l.End(), now)
 }
 
-// RollIfDue rolls a segment whose first record is older than maxAge ms.
-func (l *Log) RollIfDue(now, maxAge int64) (bool, error) {
-	l.mu.Lock()
-	segs := l.view.Load().segs
-	due := false
-	if n := len(segs); n > 0 && segs[n-1].Size() > 0 {
-		if h := l.hot; h != nil {
-			due = now-h.firstTS >= maxAge
-		} else {
-			segs[n-1].First(func(b record.Batch) { due = now-b.MaxTimestamp() >= maxAge })
-		}
-	}
-	l.mu.Unlock()
-	if !due {
-		return false, nil
-	}
-	return true, l.Roll(now)
-}
-
 // Flush makes everything appended so far durable.
 func (l *Log) Flush() error {
 	l.mu.Lock()

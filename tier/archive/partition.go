@@ -175,7 +175,7 @@ func (p *Partition) pass() (again time.Duration, copying bool, err error) {
 	p.lookAtClock()
 	if p.reload.Swap(false) || p.state.Load() == nil || p.chain.Unsettled() {
 		if err := p.load(); err != nil {
-			p.measureLag(p.log.Segments(), p.log.Offsets(), a.opt.Clock.Mono()) // KAFKA-16948: on every pass
+			p.measureLag(p.log.Segments(), a.opt.Clock.Mono()) // KAFKA-16948: on every pass
 			return 0, false, p.outage(p.log.Segments(), p.log.Offsets(), p.log.Config(), err)
 		}
 	}
@@ -190,7 +190,7 @@ func (p *Partition) pass() (again time.Duration, copying bool, err error) {
 		}
 		segs = p.log.Segments()
 	}
-	p.measureLag(segs, o, mono)
+	p.measureLag(segs, mono)
 	if err := p.expire(segs, o, c); err != nil {
 		return 0, false, p.outage(segs, o, c, err)
 	}
@@ -334,8 +334,8 @@ func (p *Partition) deadline(n int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(p.ctx, time.Minute+time.Duration(n/1_000_000)*time.Second)
 }
 
-func (p *Partition) measureLag(segs []Segment, o Offsets, mono time.Duration) {
-	bytes, n := lag(segs, p.chain.State.NextOffset(), o.LastStable)
+func (p *Partition) measureLag(segs []Segment, mono time.Duration) {
+	bytes, n := lag(segs, p.chain.State.NextOffset())
 	l := &Lag{Bytes: bytes, Segments: n, since: mono}
 	if old := p.behind.Load(); old != nil && old.Segments > 0 {
 		l.since = old.since

@@ -46,7 +46,7 @@ func vanished(s *manifest.State, segs []Segment, o Offsets) (g manifest.Gap, ok 
 }
 
 // lag is what is closed and not in the tier.
-func lag(segs []Segment, from, lastStable kafka.Offset) (bytes int64, segments int) {
+func lag(segs []Segment, from kafka.Offset) (bytes int64, segments int) {
 	for i := 0; i+1 < len(segs); i++ {
 		if segs[i].Next > from {
 			bytes, segments = bytes+segs[i].Size, segments+1

@@ -116,18 +116,10 @@ func (f Folder) Load(ctx context.Context) (manifest.State, error) {
 	return manifest.State{}, fmt.Errorf("reading %s/%s: versions vanish as fast as they are read: %w", f.Path, manifest.ChainDir, tier.ErrUnavailable)
 }
 
-// LoadAt folds a version by its number, for a reader that has it pinned.
-func (f Folder) LoadAt(ctx context.Context, number int64) (manifest.State, error) {
-	return f.fold(ctx, number)
-}
-
 // fold reads back from version n to one that holds the whole state, then forward.
 func (f Folder) fold(ctx context.Context, n int64) (manifest.State, error) {
 	var back []manifest.Version
-	for at := n; ; at-- {
-		if at == 0 {
-			break
-		}
+	for at := n; at > 0; at-- {
 		v, err := f.read(ctx, at)
 		if err != nil {
 			return manifest.State{}, err

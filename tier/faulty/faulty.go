@@ -40,7 +40,6 @@ type Store struct {
 		live     int // replicas of files that have none of their own
 		want     int
 		replicas map[string][2]int
-		grace    time.Duration
 	}
 }
 
@@ -68,12 +67,8 @@ func New() *Store {
 // URL names the store in messages.
 func (s *Store) URL() string { return "faulty:///" }
 
-// Grace is what SetGrace was given.
-func (s *Store) Grace() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.grace
-}
+// Grace is none.
+func (s *Store) Grace() time.Duration { return 0 }
 
 // Close does nothing; the files stay.
 func (s *Store) Close() error { return nil }
@@ -308,11 +303,4 @@ func (s *Store) SetReplicas(name string, live, want int) {
 		return
 	}
 	s.mu.replicas[name] = [2]int{live, want}
-}
-
-// SetGrace sets what Grace says.
-func (s *Store) SetGrace(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.grace = d
 }

@@ -47,16 +47,6 @@ func (l Lineage) valid() bool {
 	return true
 }
 
-// EpochFor is the epoch of the record at offset o; ok is false below the first.
-func (l Lineage) EpochFor(o kafka.Offset) (e kafka.LeaderEpoch, ok bool) {
-	for i := len(l) - 1; i >= 0; i-- {
-		if l[i].Start <= o {
-			return l[i].Epoch, true
-		}
-	}
-	return kafka.NoEpoch, false
-}
-
 // Clip is the part of the lineage that records of [base, next) have: epochs that
 // begin before next, the first of them clamped to base.
 func (l Lineage) Clip(base, next kafka.Offset) Lineage {

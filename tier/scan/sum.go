@@ -27,15 +27,6 @@ func (s *Sum) Add(value []byte) {
 	}
 }
 
-// Merge takes in what another sum has.
-func (s *Sum) Merge(o Sum) {
-	s.Records += o.Records
-	s.Bytes += o.Bytes
-	for i := range s.hash {
-		s.hash[i] += o.hash[i]
-	}
-}
-
 // Checksum is the sum of the SHA-256 hashes, in four lanes of 64 bits, as hex.
 func (s Sum) Checksum() string {
 	var b [32]byte
