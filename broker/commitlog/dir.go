@@ -33,9 +33,6 @@ type DirOptions struct {
 	BootID    string // of the machine's present boot; "" if there is none to be had
 	Files     *Files // nil: a cache of its own
 	Logger    *slog.Logger
-	// OnFailure is told, once and in a goroutine of its own, that the disk failed and
-	// the folder is out of service.
-	OnFailure func(d *Dir, err error)
 }
 
 // A Dir is one log.dir: the logs in it, and what Kafka keeps beside them.
@@ -285,10 +282,8 @@ func (d *Dir) fail(err error) error {
 		return err
 	}
 	if d.failed.CompareAndSwap(nil, &dirError{fmt.Errorf("log dir %s is out of service: %w", d.path, err)}) {
-		d.log.Error("log dir failed and is out of service", "dir", d.path, "error", err)
-		if d.opt.OnFailure != nil {
-			go d.opt.OnFailure(d, err)
-		}
+		d.log.Error("log dir out of service: its partitions answer KAFKA_STORAGE_ERROR; mend the disk and restart the broker",
+			"dir", d.path, "error", err)
 	}
 	return err
 }

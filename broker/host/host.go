@@ -87,7 +87,7 @@ func Open(opt Options, now time.Time) (*Host, error) {
 	var failed []error
 	for _, dir := range opt.Dirs {
 		d, err := commitlog.OpenDir(opt.FS, dir, commitlog.DirOptions{ClusterID: opt.ClusterID, NodeID: opt.Broker, BootID: opt.BootID,
-			Files: files, Logger: opt.Log, OnFailure: h.dirFailed}, now.UnixMilli())
+			Files: files, Logger: opt.Log}, now.UnixMilli())
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -113,11 +113,6 @@ func Open(opt Options, now time.Time) (*Host, error) {
 func isForeign(err error) bool {
 	var foreign *commitlog.ForeignError
 	return errors.As(err, &foreign)
-}
-
-func (h *Host) dirFailed(d *commitlog.Dir, err error) {
-	h.log.Error("log dir out of service: its partitions answer KAFKA_STORAGE_ERROR; mend the disk and restart the broker",
-		"dir", d.Path(), "err", err)
 }
 
 // Attach gives the host its tier, before the first Follow.
