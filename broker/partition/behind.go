@@ -39,7 +39,6 @@ func (p *Partition) begin(l *leadership, s archive.Seed) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.start = p.log.End()
 	l.mu.leader = replica.NewLeader(time.Now(), p.term(l.term))
 	p.stable.Store(unknown)
 	return nil

@@ -40,6 +40,7 @@ func (p *Partition) Locate(ctx context.Context, ts int64, current kafka.LeaderEp
 	if err := l.checkEpoch(current); err != nil {
 		return nowhere, err
 	}
+	settled := l.settled() // before the high watermark is read: that only rises
 	high := p.log.HighWatermark()
 	bound := high
 	if committed {
@@ -47,7 +48,7 @@ func (p *Partition) Locate(ctx context.Context, ts int64, current kafka.LeaderEp
 	}
 	switch ts {
 	case Latest:
-		if high < l.start {
+		if !settled {
 			return nowhere, errOffsetNotAvailable
 		}
 		return Place{bound, -1, l.epoch}, nil
@@ -69,7 +70,19 @@ func (p *Partition) Locate(ctx context.Context, ts int64, current kafka.LeaderEp
 	case MaxTimestamp:
 		return p.newest(ctx, l, bound)
 	}
-	return p.byTime(ctx, l, ts, bound)
+	found, err := p.byTime(ctx, l, ts, bound)
+	if err == nil && found == nowhere && !settled {
+		return nowhere, errOffsetNotAvailable // it may lie above the high watermark
+	}
+	return found, err
+}
+
+// settled tells whether the high watermark has reached the term's start: LATEST waits
+// for it (KIP-207).
+func (l *leadership) settled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.leader.Settled()
 }
 
 // place is an offset with the epoch of its record.
@@ -100,8 +113,6 @@ func (p *Partition) byTime(ctx context.Context, l *leadership, ts int64, bound k
 		return nowhere, storage(err)
 	case found:
 		return Place{hit.Offset, hit.Timestamp, hit.Epoch}, nil
-	case p.log.HighWatermark() < l.start:
-		return nowhere, errOffsetNotAvailable
 	}
 	return nowhere, nil
 }

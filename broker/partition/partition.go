@@ -44,7 +44,6 @@ type Partition struct {
 type leadership struct {
 	epoch  kafka.LeaderEpoch
 	term   Term
-	start  kafka.Offset                      // the log end when it began: LATEST waits for it (KIP-207)
 	shut   atomic.Bool                       // nothing is served: the tier may hold what the log lacks (T12)
 	aged   atomic.Bool                       // the archive knows how old the active segment is
 	tier   atomic.Pointer[archive.Partition] // nil: not tiered
@@ -120,7 +119,7 @@ func (p *Partition) Lead(now time.Time, t Term, tier *archive.Archive) error {
 	if err := p.log.StartEpoch(t.Epoch); err != nil {
 		return err
 	}
-	l := &leadership{epoch: t.Epoch, term: t, start: p.log.End()}
+	l := &leadership{epoch: t.Epoch, term: t}
 	l.shut.Store(tier != nil && p.Settings().Tiered && p.mayLack(t.Epoch))
 	l.mu.leader = replica.NewLeader(now, p.term(t))
 	p.stable.Store(unknown)
