@@ -122,7 +122,7 @@ func (b *Broker) openLogs() (err error) {
 	c := b.opt.Conf
 	b.settings = newSettings(c, b.opt.Store != nil)
 	b.host, err = host.Open(host.Options{
-		FS: b.opt.FS, Dirs: logDirs(c), ClusterID: b.opt.ClusterID, Broker: b.id, BootID: b.opt.BootID, Files: descriptors(),
+		FS: b.opt.FS, Dirs: LogDirs(c), ClusterID: b.opt.ClusterID, Broker: b.id, BootID: b.opt.BootID, Files: descriptors(),
 		Log: b.opt.Logger("kafka.log.LogManager"), Settings: b.settings.of,
 		CheckpointEvery: millis(c.Long("log.flush.offset.checkpoint.interval.ms")),
 		RetentionEvery:  millis(c.Long("log.retention.check.interval.ms")),
@@ -138,8 +138,8 @@ func (b *Broker) openLogs() (err error) {
 	return nil
 }
 
-// logDirs are log.dirs, or log.dir.
-func logDirs(c *conf.Config) []string {
+// LogDirs are log.dirs, or log.dir.
+func LogDirs(c *conf.Config) []string {
 	if dirs := c.List("log.dirs"); len(dirs) > 0 {
 		return dirs
 	}

@@ -23,7 +23,7 @@ const historyFile = "varve.metadata.seen"
 // they are new. Give it to the runner.
 func Seen(fsys vfs.FS, c *conf.Config) (runner.Position, error) {
 	var newest runner.Position
-	for _, dir := range logDirs(c) {
+	for _, dir := range LogDirs(c) {
 		name := path.Join(dir, historyFile)
 		b, err := vfs.ReadFile(fsys, name)
 		if err != nil {

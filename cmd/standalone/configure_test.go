@@ -12,6 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"varve/broker"
 )
 
 // file writes a server.properties of these lines.
@@ -197,4 +199,16 @@ func TestAPageThatCannotBeServedStopsTheStart(t *testing.T) {
 		t.Fatal("it started on a port that is taken")
 	}
 	stop(t, start(t, Options{DataDir: dir, Quiet: true})) // its locks are free again
+}
+
+func TestADataFolderWithACommaIsOneFolder(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "logs, and more")
+	p := configured(t, Options{DataDir: data})
+	if got := broker.LogDirs(p.conf); len(got) != 1 || got[0] != filepath.Join(data, "log") {
+		t.Errorf("the log dirs are %q", got)
+	}
+	err := new(Process).configure(Options{ConfFile: file(t, "log.dirs=/from/file"), DataDir: data, Stderr: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "has a comma") {
+		t.Errorf("with log.dirs in the file: %v, want a word about the comma", err)
+	}
 }

@@ -79,7 +79,7 @@ func Start(ctx context.Context, o Options) (_ *Process, err error) {
 		return nil, err
 	}
 	p.Log().Info("starting", "version", Version(), "pid", os.Getpid(), "node", p.conf.Int("node.id"), "conf", or(o.ConfFile, "none"),
-		"logs", strings.Join(p.conf.List("log.dirs"), ","), "metadata", p.conf.String("metadata.log.dir"), "tier", or(p.conf.String("tier.url"), "none"))
+		"logs", strings.Join(broker.LogDirs(p.conf), ","), "metadata", p.conf.String("metadata.log.dir"), "tier", or(p.conf.String("tier.url"), "none"))
 	if err := p.openTier(ctx); err != nil {
 		return nil, err
 	}
