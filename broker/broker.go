@@ -143,7 +143,7 @@ func LogDirs(c *conf.Config) []string {
 	if dirs := c.List("log.dirs"); len(dirs) > 0 {
 		return dirs
 	}
-	return []string{c.String("log.dir")}
+	return c.List("log.dir")
 }
 
 // register takes the broker's id. The edit that says so has taken its old leaderships

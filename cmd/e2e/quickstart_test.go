@@ -12,7 +12,7 @@ import (
 
 func TestQuickstartTakesAFileThereAndBack(t *testing.T) {
 	text := lines(numbered("quick", 0, 60_000)) // some segments of 1 MiB
-	t.Run("from a file, and the folder is kept where one is given", func(t *testing.T) {
+	t.Run("from a file into a folder that is kept", func(t *testing.T) {
 		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "some.log")
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -22,7 +22,7 @@ func TestQuickstartTakesAFileThereAndBack(t *testing.T) {
 			t.Errorf("containers that are kept: %q", got)
 		}
 	})
-	t.Run("from stdin, without a newline at its end, and nothing is left", func(t *testing.T) {
+	t.Run("from stdin without a newline at its end and nothing is left", func(t *testing.T) {
 		tmp := t.TempDir()
 		t.Setenv("TMPDIR", tmp)
 		shows(t, quickstart(t, text+"an end", "-"), `All 60[, ]?001 lines .* came back both ways, byte for byte`)

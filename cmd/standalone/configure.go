@@ -28,8 +28,8 @@ func (p *Process) configure(o Options) error {
 		base = conf.FromFile(o.ConfFile)
 	}
 	probe, _ := conf.Load(base, conf.FromEnviron(os.Environ()), conf.FromDefines(o.Defines))
-	if o.DataDir != "" && logDirKey(data) == "log.dir" && probe.Set("log.dirs") {
-		return fmt.Errorf("the data folder %s has a comma, at which log.dirs (%v) would cut it: name another folder, or take log.dirs out", data, probe.Origin("log.dirs"))
+	if strings.Contains(data, ",") {
+		return fmt.Errorf("the data folder %s has a comma in its name, at which log.dirs is cut, as Kafka's is: name another folder", data)
 	}
 	p.conf, err = conf.Load(base, conf.FromEnviron(os.Environ()), conf.FromDefines(append(flags(o, data, probe), o.Defines...)))
 	if err != nil {
@@ -70,7 +70,7 @@ func flags(o Options, data string, set *conf.Config) []string {
 		return true
 	}
 	if o.DataDir != "" || unset("log.dirs", "log.dir") {
-		out = append(out, logDirKey(data)+"="+filepath.Join(data, "log"))
+		out = append(out, "log.dirs="+filepath.Join(data, "log"))
 	}
 	if o.DataDir != "" || unset("metadata.log.dir") {
 		out = append(out, "metadata.log.dir="+filepath.Join(data, "metadata"))
@@ -103,15 +103,6 @@ func flags(o Options, data string, set *conf.Config) []string {
 		}
 	}
 	return out
-}
-
-// logDirKey is the key that takes a folder as it is: log.dirs cuts at commas, as Kafka's
-// does, log.dir does not.
-func logDirKey(dir string) string {
-	if strings.Contains(dir, ",") {
-		return "log.dir"
-	}
-	return "log.dirs"
 }
 
 const offsetsReplication = "offsets.topic.replication.factor"
