@@ -234,6 +234,9 @@ func (l *Log) publish(segs []*segment.Segment, logStart, localStart kafka.Offset
 // fail closes the log for appends after a failed write (protocols §3-6): nothing may be
 // written behind what may be torn, and a failed fsync is not tried again.
 func (l *Log) fail(op string, err error) error {
+	if l.view.Load() == closedView { // taken out meanwhile: its folder has another name, and the disk no fault
+		return ErrClosed
+	}
 	e := &StorageError{Op: op, Path: l.home.Path(), Err: err}
 	if l.failed.CompareAndSwap(nil, e) {
 		l.dir.logFailed(l, e)
