@@ -48,15 +48,6 @@ func superuser(t testing.TB) string {
 	return "root"
 }
 
-// versions are the Hadoops to test with: the newest, or all with
-// VARVE_ALL_VERSIONS=1.
-func versions() []string {
-	if os.Getenv("VARVE_ALL_VERSIONS") == "1" {
-		return servers.HDFSVersions
-	}
-	return servers.HDFSVersions[:1]
-}
-
 func put(ctx context.Context, s tier.Store, name string, data []byte) error {
 	w, err := s.Create(ctx, name, tier.CreateOptions{Size: int64(len(data))})
 	if err != nil {
@@ -93,7 +84,7 @@ func wantIs(t *testing.T, what string, err, kind error) {
 }
 
 func TestStoreOnHDFS(t *testing.T) {
-	for _, version := range versions() {
+	for _, version := range servers.TestedVersions(servers.HDFSVersions) {
 		t.Run(version, func(t *testing.T) {
 			h := servers.HDFSFor(t, servers.HDFSOptions{Version: version, HDFSSite: map[string]string{"dfs.namenode.acls.enabled": "true"}})
 			tiertest.Run(t, tiertest.Harness{

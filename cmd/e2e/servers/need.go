@@ -42,6 +42,15 @@ func Need(t testing.TB, programs ...string) {
 	t.Skip("SKIPPED: " + what)
 }
 
+// TestedVersions returns the newest and the oldest of a list of versions, or all
+// of them where VARVE_VERSIONS=all asks for the slow run (make test-versions).
+func TestedVersions(of []string) []string {
+	if os.Getenv("VARVE_VERSIONS") == "all" || len(of) < 3 {
+		return of
+	}
+	return []string{of[0], of[len(of)-1]}
+}
+
 // needJars is Need for tests of servers: Maven is needed only to fetch.
 func needJars(t testing.TB, sets ...jarSet) {
 	t.Helper()
